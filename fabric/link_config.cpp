@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#include "fabric/link_config.h"
+
+namespace rnicsim {
+
+void LinkConfig::describe(Fields& fields) {
+  fields.field("rate", rate, range(BitRate(1000000), BitRate::gbps(3200)),
+               "data rate, the same in both directions");
+  fields.field("length", length, range(Length(0), Length::m(100000)),
+               "length of the cable, 5 ns a metre");
+  fields.field("mtu", mtu, range(Bytes(64), Bytes(9216)),
+               "largest Ethernet frame, destination address to FCS");
+}
+
+}  // namespace rnicsim

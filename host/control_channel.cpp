@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "host/control_channel.h"
+
+#include <utility>
+
+#include "model/callback.h"
+
+namespace rnicsim {
+
+void ControlChannel::send(CpuTask& from, ControlMessage message) {
+  from.settle();
+  const Time now = scheduler_.now();
+  in_flight_.push({now, std::move(message)});
+  scheduler_.at_software(now + latency_, call<&ControlChannel::deliver>(this));
+}
+
+void ControlChannel::deliver() {
+  Sent sent = in_flight_.take();
+  probe_(scheduler_.now(), ProbeKind::kControlMessage, {}, 0,
+         static_cast<std::uint64_t>(sent.at.ps()), sent.message.size());
+  delivered_.push(std::move(sent.message));
+  if (receiver_ != nullptr) receiver_->wake(scheduler_.now());
+}
+
+ControlMessage ControlChannel::receive(CpuTask& to) {
+  to.settle();
+  receiver_ = &to;
+  while (delivered_.empty()) to.block();
+  receiver_ = nullptr;
+  return delivered_.take();
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "host/cpu_core.h"
+
+#include <algorithm>
+
+#include "model/callback.h"
+#include "model/config_reader.h"
+
+namespace rnicsim {
+
+namespace {
+
+constexpr std::uint64_t kPsPerSecond = 1000000000000ULL;
+
+/// Whole cycles that fit into a duration. Exact for Clock::duration(n), which rounds up by less
+/// than a picosecond, that is by less than a cycle.
+std::uint64_t whole_cycles(const Clock& clock, Time duration) {
+  return static_cast<std::uint64_t>(static_cast<Uint128>(duration.ps()) * clock.frequency().hz() /
+                                    kPsPerSecond);
+}
+
+/// The first poll that begins at or after `offset` from the begin of the grid.
+std::uint64_t poll_at_or_after(const Clock& clock, Time offset, Cycles poll) {
+  std::uint64_t k = whole_cycles(clock, offset) / poll.count();
+  while (clock.duration(poll * k) < offset) ++k;
+  return k;
+}
+
+}  // namespace
+
+void CpuConfig::describe(Fields& f) {
+  f.field("frequency", frequency, range(Frequency::mhz(100), Frequency::mhz(10000)),
+          "clock of the cores");
+  f.field("cores", cores, range(1, 1024), "number of cores");
+  f.field("copy_bytes_per_cycle", copy_bytes_per_cycle, range(1, 64),
+          "payload bytes that a core copies per cycle");
+}
+
+Time CpuCore::occupy(Time earliest, CpuPlane plane, CpuCategory category, Cycles cycles) {
+  const Time start = std::max(earliest, work_end_);
+  account_polling(start);
+  const Time duration = clock_.duration(cycles);
+  usage_.add(plane, category, duration, cycles);
+  busy_ += duration;
+  work_end_ = start + duration;
+  accounted_ = std::max(accounted_, work_end_);
+  return work_end_;
+}
+
+void CpuCore::begin_polling(CpuPlane plane, Time at) {
+  account_polling(at);
+  accounted_ = std::max(accounted_, at);
+  ++pollers_[static_cast<unsigned>(plane)];
+}
+
+void CpuCore::end_polling(CpuPlane plane, Time at) {
+  account_polling(at);
+  --pollers_[static_cast<unsigned>(plane)];
+  work_end_ = std::max(work_end_, at);
+}
+
+void CpuCore::account_polling(Time until) {
+  const bool data = pollers_[static_cast<unsigned>(CpuPlane::kData)] != 0;
+  const bool control = pollers_[static_cast<unsigned>(CpuPlane::kControl)] != 0;
+  if ((!data && !control) || until <= accounted_) return;
+  // Two programs that poll on one core share it; its time counts once, as data if one of them moves
+  // data.
+  const Time spun = until - accounted_;
+  usage_.add(data ? CpuPlane::kData : CpuPlane::kControl, CpuCategory::kPolling, spun,
+             Cycles(whole_cycles(clock_, spun)));
+  busy_ += spun;
+  accounted_ = until;
+}
+
+Time CpuCore::busy() {
+  account_polling(scheduler_.now());
+  return busy_;
+}
+
+void CpuCore::report(const MetricScope& scope) {
+  scope.time("busy", busy(), "time in which the core did work, polling included");
+}
+
+Time CpuTask::now() const { return std::max(scheduler().now(), charged_until_); }
+
+Time CpuTask::charge(CpuPlane plane, CpuCategory category, Cycles cycles) {
+  charged_until_ = core_.occupy(now(), plane, category, cycles);
+  return charged_until_;
+}
+
+void CpuTask::settle() { thread_.sleep_until(charged_until_); }
+
+void CpuTask::run(CpuPlane plane, CpuCategory category, Cycles cycles) {
+  charge(plane, category, cycles);
+  settle();
+}
+
+Time CpuTask::charge_copy(CpuPlane plane, Bytes bytes) {
+  core_.usage().add_copy(bytes);
+  const std::uint64_t cycles = divide_up(bytes.count(), core_.config().copy_bytes_per_cycle);
+  return charge(plane, CpuCategory::kCopying, Cycles(cycles));
+}
+
+void CpuTask::sleep_until(Time time) { thread_.sleep_until(std::max(time, charged_until_)); }
+
+void CpuTask::block() {
+  settle();
+  thread_.block();
+}
+
+void CpuTask::wait_for_write(Memory& memory, PhysicalAddress address) {
+  memory.watch(address, call<&CpuTask::written>(this));
+  thread_.block();
+}
+
+void CpuTask::written() { thread_.wake(scheduler().now()); }
+
+void CpuTask::end_poll(CpuPlane plane, Time first, Cycles poll) {
+  const Time grid = std::max(first, core_.work_end());
+  const Time visible = scheduler().now();
+  const std::uint64_t k =
+      visible > grid ? poll_at_or_after(core_.clock(), visible - grid, poll) : 0;
+  charged_until_ = grid + core_.clock().duration(poll * (k + 1));
+  core_.end_polling(plane, charged_until_);
+  thread_.sleep_until(grid + core_.clock().duration(poll * k));
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "host/cpu_usage.h"
+
+#include <string>
+
+namespace rnicsim {
+
+namespace {
+
+struct Category {
+  const char* name;
+  const char* text;
+};
+constexpr Category kCategories[kCpuCategories] = {
+    {"application", "CPU time in the application's own code"},
+    {"syscall", "CPU time in system calls and driver commands"},
+    {"pinning", "CPU time pinning and unpinning pages of memory regions"},
+    {"table_building", "CPU time building translation tables and key entries"},
+    {"posting", "CPU time building work queue entries"},
+    {"doorbell", "CPU time ringing doorbells (MMIO stores)"},
+    {"polling", "CPU time polling completion queues, command entries and flags"},
+    {"copying", "CPU time copying payload"},
+    {"interrupt", "CPU time in interrupt handlers"},
+    {"protocol", "CPU time in protocol processing"},
+};
+constexpr const char* kPlanes[kCpuPlanes] = {"control", "data"};
+
+}  // namespace
+
+Time CpuUsage::busy(CpuPlane plane) const {
+  Time sum;
+  for (const Entry& entry : entries_[static_cast<unsigned>(plane)]) sum += entry.time;
+  return sum;
+}
+
+void CpuUsage::report(const MetricScope& scope) const {
+  for (unsigned p = 0; p < kCpuPlanes; ++p) {
+    const MetricScope plane = scope.child(kPlanes[p]);
+    plane.time("busy", busy(static_cast<CpuPlane>(p)), "CPU time of this plane, all cores");
+    for (unsigned c = 0; c < kCpuCategories; ++c) {
+      const Category& category = kCategories[c];
+      plane.time(category.name, entries_[p][c].time, category.text);
+      plane.child(category.name).cycles("cycles", entries_[p][c].cycles, category.text);
+    }
+  }
+  scope.count("copies", copies_, "times a CPU copied payload");
+  scope.bytes("copied_bytes", copied_, "payload bytes that a CPU copied");
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+#include "host/driver.h"
+
+#include "model/byte_order.h"
+
+namespace rnicsim {
+
+namespace {
+
+constexpr CpuPlane kPlane = CpuPlane::kControl;
+constexpr std::uint8_t kMaxLogBlocks = 15;
+constexpr std::uint8_t kMaxLogCqSize = 22;
+constexpr Bytes kDoorbellRecordBytes(64);  // a cache line of its own
+
+std::optional<std::uint8_t> mtu_code_of(std::uint32_t bytes) {
+  for (std::uint8_t code = 1; code <= 5; ++code)
+    if (128u << code == bytes) return code;
+  return std::nullopt;
+}
+
+/// False if an attribute has no meaning.
+bool merge(const QpAttributes& from, abi::QpContext& into) {
+  if (from.path_mtu) {
+    const auto code = mtu_code_of(*from.path_mtu);
+    if (!code) return false;
+    into.mtu_code = *code;
+  }
+  into.state = from.state.value_or(into.state);
+  into.access = from.access.value_or(into.access);
+  into.remote_qpn = from.remote_qpn.value_or(into.remote_qpn);
+  into.remote_ip = from.remote_ip.value_or(into.remote_ip);
+  into.remote_mac = from.remote_mac.value_or(into.remote_mac);
+  into.udp_source_port = from.udp_source_port.value_or(into.udp_source_port);
+  into.expected_psn = from.receive_psn.value_or(into.expected_psn);
+  into.next_send_psn = from.send_psn.value_or(into.next_send_psn);
+  into.ack_timeout = from.ack_timeout.value_or(into.ack_timeout);
+  into.retry_count = from.retry_count.value_or(into.retry_count);
+  into.rnr_retry = from.rnr_retry.value_or(into.rnr_retry);
+  into.dscp = from.dscp.value_or(into.dscp);
+  return into.retry_count <= 7 && into.rnr_retry <= 7 && into.ack_timeout <= 31 && into.dscp <= 63;
+}
+
+}  // namespace
+
+bool may_modify(QpState from, QpState to) {
+  if (to == QpState::kReset || to == QpState::kErr) return true;
+  switch (from) {
+    case QpState::kReset:
+      return to == QpState::kInit;
+    case QpState::kInit:
+      return to == QpState::kInit || to == QpState::kRtr;
+    case QpState::kRtr:
+      return to == QpState::kRts;
+    case QpState::kRts:
+      return to == QpState::kRts || to == QpState::kSqd;
+    case QpState::kSqd:
+      return to == QpState::kSqd || to == QpState::kRts;
+    case QpState::kSqe:
+      return to == QpState::kRts;
+    case QpState::kErr:
+      return false;
+  }
+  return false;
+}
+
+Driver::Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
+               MmioPort& mmio)
+    : config_(config),
+      nic_(nic),
+      memory_(memory),
+      frames_(frames),
+      commands_(config_, memory, mmio),
+      registration_(config_, memory, frames, commands_, probe_) {}
+
+template <class T>
+std::optional<std::uint32_t> Driver::take_number(Slots<T>& slots, unsigned log_count) {
+  if (!slots.released.empty()) {
+    const std::uint32_t number = slots.released.back();
+    slots.released.pop_back();
+    return number;
+  }
+  if (slots.next >> log_count != 0) return std::nullopt;
+  return slots.next++;
+}
+
+template <class T>
+void Driver::give_number(Slots<T>& slots, std::uint32_t number) {
+  slots.used.erase(number);
+  slots.released.push_back(number);
+}
+
+Errno Driver::allocate_tables() {
+  tables_.log_qps = config_.log_qps;
+  tables_.log_cqs = config_.log_cqs;
+  tables_.log_keys = config_.log_keys;
+  const auto qps =
+      frames_.allocate_kernel(Bytes(std::uint64_t{abi::QpContext::kBytes} << config_.log_qps));
+  const auto cqs =
+      frames_.allocate_kernel(Bytes(std::uint64_t{abi::CqContext::kBytes} << config_.log_cqs));
+  const auto keys =
+      frames_.allocate_kernel(Bytes(std::uint64_t{abi::KeyEntry::kBytes} << config_.log_keys));
+  const auto mailbox = frames_.allocate_kernel(Bytes(abi::QpContext::kBytes));
+  if (!qps || !cqs || !keys || !mailbox) return Errno::kNoMemory;
+  tables_.qp_contexts = *qps;
+  tables_.cq_contexts = *cqs;
+  tables_.key_entries = *keys;
+  mailbox_ = *mailbox;
+  return Errno::kOk;
+}
+
+Errno Driver::bring_up(CpuTask& task) {
+  commands_.lock(task);
+  Errno result = Errno::kOk;
+  if (!up_) {
+    const auto command_entry = frames_.allocate_kernel(Bytes(abi::CommandEntry::kBytes));
+    result = command_entry ? allocate_tables() : Errno::kNoMemory;
+    if (result == Errno::kOk) {
+      task.run(kPlane, CpuCategory::kSyscall, config_.create_object);
+      std::uint8_t image[abi::HcaTables::kBytes];
+      tables_.write(image);
+      memory_.store(mailbox_, image, sizeof image);
+      registration_.open(tables_.key_entries);
+      commands_.open(task, *command_entry);
+      up_ = commands_.execute(task, abi::CommandOpcode::kInitHca, 0, mailbox_) ==
+            abi::CommandStatus::kOk;
+      if (!up_) result = Errno::kIo;
+    }
+  }
+  commands_.unlock(task);
+  return result;
+}
+
+PdNumber Driver::alloc_pd(CpuTask& task) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  return PdNumber(next_pd_++);
+}
+
+Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  if (log_size > kMaxLogCqSize) return Errno::kInvalid;
+  const Bytes ring_bytes(std::uint64_t{abi::Cqe::kBytes} << log_size);
+  const auto ring = frames_.allocate_kernel(ring_bytes);
+  const auto record = frames_.allocate_kernel(kDoorbellRecordBytes);
+  const auto number = ring && record ? take_number(cqs_, config_.log_cqs) : std::nullopt;
+  if (!number) {
+    if (ring) frames_.release_kernel(*ring, ring_bytes);
+    if (record) frames_.release_kernel(*record, kDoorbellRecordBytes);
+    return Errno::kNoMemory;
+  }
+  const CqRings rings{Cqn(*number), log_size, *ring, *record};
+  std::uint8_t invalid[abi::Cqe::kBytes];
+  abi::Cqe{}.write(invalid);
+  for (std::uint64_t at = 0; at < ring_bytes.count(); at += sizeof invalid)
+    memory_.store(PhysicalAddress(ring->value() + at), invalid, sizeof invalid);
+  const std::uint8_t zero[4] = {};
+  memory_.store(*record, zero, sizeof zero);
+
+  std::uint8_t image[abi::CqContext::kBytes];
+  abi::CqContext context;
+  context.valid = true;
+  context.log_size = log_size;
+  context.ring = *ring;
+  context.doorbell_record = *record;
+  context.write(image);
+  memory_.store(entry(tables_.cq_contexts, *number, sizeof image), image, sizeof image);
+  cqs_.used.emplace(*number, rings);
+  if (commands_.execute(task, abi::CommandOpcode::kCreateCq, *number) == abi::CommandStatus::kOk)
+    return rings;
+  frames_.release_kernel(*ring, ring_bytes);
+  frames_.release_kernel(*record, kDoorbellRecordBytes);
+  give_number(cqs_, *number);
+  return Errno::kIo;
+}
+
+Errno Driver::destroy_cq(CpuTask& task, Cqn cqn) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  const auto at = cqs_.used.find(cqn.value());
+  if (at == cqs_.used.end()) return Errno::kInvalid;
+  for (const auto& [qpn, context] : qps_.used)
+    if (context.send_cqn == cqn || context.receive_cqn == cqn) return Errno::kBusy;
+  if (commands_.execute(task, abi::CommandOpcode::kDestroyCq, cqn.value()) !=
+      abi::CommandStatus::kOk)
+    return Errno::kIo;
+  const CqRings rings = at->second;
+  frames_.release_kernel(rings.ring, Bytes(std::uint64_t{abi::Cqe::kBytes} << rings.log_size));
+  frames_.release_kernel(rings.doorbell_record, kDoorbellRecordBytes);
+  give_number(cqs_, cqn.value());
+  return Errno::kOk;
+}
+
+Result<QpRings> Driver::create_qp(CpuTask& task, const QpInit& init) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  if (init.log_send_blocks > kMaxLogBlocks || cqs_.used.count(init.send_cq.value()) == 0 ||
+      cqs_.used.count(init.receive_cq.value()) == 0)
+    return Errno::kInvalid;
+  const Bytes ring_bytes(std::uint64_t{abi::kWqeBlockBytes} << init.log_send_blocks);
+  const auto ring = frames_.allocate_kernel(ring_bytes);
+  const auto record = frames_.allocate_kernel(kDoorbellRecordBytes);
+  const auto number = ring && record ? take_number(qps_, config_.log_qps) : std::nullopt;
+  if (!number) {
+    if (ring) frames_.release_kernel(*ring, ring_bytes);
+    if (record) frames_.release_kernel(*record, kDoorbellRecordBytes);
+    return Errno::kNoMemory;
+  }
+  const std::uint8_t zero[abi::DoorbellRecord::kBytes] = {};
+  memory_.store(*record, zero, sizeof zero);
+  abi::QpContext context;
+  context.transport = init.transport;
+  context.pd = init.pd;
+  context.send_cqn = init.send_cq;
+  context.receive_cqn = init.receive_cq;
+  context.send_ring = *ring;
+  context.log_send_blocks = init.log_send_blocks;
+  context.doorbell_record = *record;
+  qps_.used.emplace(*number, context);
+  return QpRings{Qpn(*number), init.log_send_blocks, *ring, *record};
+}
+
+Errno Driver::modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted) {
+  if (wanted.state == QpState::kReset) {
+    wanted.send_producer = 0;
+    wanted.send_consumer = 0;
+    wanted.work_requests = 0;
+    wanted.msn = 0;
+    const std::uint8_t zero[abi::DoorbellRecord::kBytes] = {};
+    memory_.store(wanted.doorbell_record, zero, sizeof zero);
+  }
+  std::uint8_t image[abi::QpContext::kBytes];
+  wanted.write(image);
+  commands_.lock(task);
+  memory_.store(mailbox_, image, sizeof image);
+  const auto status = commands_.execute(task, abi::CommandOpcode::kModifyQp, qpn, mailbox_);
+  commands_.unlock(task);
+  if (status == abi::CommandStatus::kBadState) return Errno::kInvalid;
+  if (status != abi::CommandStatus::kOk) return Errno::kIo;
+  qps_.used.at(qpn) = wanted;
+  return Errno::kOk;
+}
+
+Errno Driver::modify_qp(CpuTask& task, Qpn qpn, const QpAttributes& attributes) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  const auto at = qps_.used.find(qpn.value());
+  if (at == qps_.used.end()) return Errno::kInvalid;
+  abi::QpContext wanted = at->second;
+  if (!merge(attributes, wanted) || !may_modify(at->second.state, wanted.state))
+    return Errno::kInvalid;
+  return modify(task, qpn.value(), wanted);
+}
+
+Result<abi::QpContext> Driver::query_qp(CpuTask& task, Qpn qpn) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  const auto at = qps_.used.find(qpn.value());
+  if (at == qps_.used.end()) return Errno::kInvalid;
+  if (at->second.state == QpState::kReset) return at->second;  // the NIC has not seen it yet
+  commands_.lock(task);
+  const auto status = commands_.execute(task, abi::CommandOpcode::kQueryQp, qpn.value(), mailbox_);
+  std::uint8_t image[abi::QpContext::kBytes];
+  memory_.load(mailbox_, image, sizeof image);
+  commands_.unlock(task);
+  if (status != abi::CommandStatus::kOk) return Errno::kIo;
+  const abi::QpContext context = abi::QpContext::read(image);
+  at->second.state = context.state;  // the NIC may have moved it to ERR by itself
+  return context;
+}
+
+void Driver::free_qp(std::uint32_t qpn, const abi::QpContext& context) {
+  frames_.release_kernel(context.send_ring,
+                         Bytes(std::uint64_t{abi::kWqeBlockBytes} << context.log_send_blocks));
+  frames_.release_kernel(context.doorbell_record, kDoorbellRecordBytes);
+  give_number(qps_, qpn);
+}
+
+Errno Driver::destroy_qp(CpuTask& task, Qpn qpn) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  const auto at = qps_.used.find(qpn.value());
+  if (at == qps_.used.end()) return Errno::kInvalid;
+  abi::QpContext context = at->second;
+  if (context.state != QpState::kReset) {
+    context.state = QpState::kReset;
+    const Errno result = modify(task, qpn.value(), context);
+    if (result != Errno::kOk) return result;
+  }
+  free_qp(qpn.value(), context);
+  return Errno::kOk;
+}
+
+void Driver::report(const MetricScope& scope) const {
+  scope.count("commands", commands_.executed(), "commands that the NIC executed");
+  scope.count("regions", registration_.regions(), "memory regions registered at the end");
+  scope.child("translation_table")
+      .bytes("bytes", registration_.table_bytes(), "translation tables in host RAM at the end");
+  scope.child("kernel_memory")
+      .bytes("bytes", frames_.kernel_in_use(), "contiguous kernel memory in use at the end");
+}
+
+}  // namespace rnicsim

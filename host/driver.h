@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// The kernel driver of the NIC: brings it up and owns everything that the NIC reads from host RAM.
+//
+// It shares only model/nic_abi with the NIC: it writes tables, contexts and rings into RAM and
+// gives commands (command_channel); no C++ call reaches the NIC. Every call is a system call: it
+// charges its cycles to the caller's core and waits for the NIC's answer.
+//
+// Models: protection domains, completion queues, queue pairs with their states (IBTA 10.3.1) and
+// modify by command, memory regions (memory_registration).
+// Ignores: shared receive queues and receive rings, resizing, event channels, address handles,
+// per-process protection of objects. Rings are physically contiguous kernel memory that the process
+// maps, so they need no translation table of their own (mlx5 pages them).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "host/command_channel.h"
+#include "host/cpu_core.h"
+#include "host/driver_config.h"
+#include "host/frame_allocator.h"
+#include "host/memory.h"
+#include "host/memory_registration.h"
+#include "host/mmio.h"
+#include "host/result.h"
+#include "model/metrics.h"
+#include "model/nic_abi.h"
+#include "model/probe.h"
+
+namespace rnicsim {
+
+/// Rings of a completion queue, as the process maps them.
+struct CqRings {
+  Cqn cqn;
+  std::uint8_t log_size = 0;
+  PhysicalAddress ring;
+  PhysicalAddress doorbell_record;  ///< u32 consumer index
+};
+
+/// Rings of a queue pair, as the process maps them.
+struct QpRings {
+  Qpn qpn;
+  std::uint8_t log_send_blocks = 0;
+  PhysicalAddress send_ring;
+  PhysicalAddress doorbell_record;
+};
+
+struct QpInit {
+  PdNumber pd;
+  Cqn send_cq;
+  Cqn receive_cq;
+  Transport transport = Transport::kRc;
+  std::uint8_t log_send_blocks = 7;  ///< at most 15: block indices have 16 bits
+};
+
+/// What modify changes; absent = as it was.
+struct QpAttributes {
+  std::optional<QpState> state;
+  std::optional<AccessFlags> access;
+  std::optional<std::uint32_t> path_mtu;  ///< 256, 512, 1024, 2048 or 4096
+  std::optional<Qpn> remote_qpn;
+  std::optional<abi::Ipv4Address> remote_ip;
+  std::optional<abi::MacAddress> remote_mac;
+  std::optional<std::uint16_t> udp_source_port;
+  std::optional<Psn> receive_psn;  ///< first PSN expected
+  std::optional<Psn> send_psn;     ///< first PSN sent
+  std::optional<std::uint8_t> ack_timeout;
+  std::optional<std::uint8_t> retry_count;
+  std::optional<std::uint8_t> rnr_retry;
+  std::optional<std::uint8_t> dscp;
+};
+
+/// The moves that software may ask for (IBTA 10.3.1, figure 124).
+bool may_modify(QpState from, QpState to);
+
+class Driver {
+ public:
+  /// `nic`: the NIC's number in the run, part of every work request's name.
+  Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
+         MmioPort& mmio);
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  /// Allocates the tables and tells the NIC (kInitHca). Once, before everything else; a call while
+  /// it runs or after it does nothing but wait for its end.
+  Errno bring_up(CpuTask& task);
+
+  PdNumber alloc_pd(CpuTask& task);
+  Result<CqRings> create_cq(CpuTask& task, std::uint8_t log_size);
+  Errno destroy_cq(CpuTask& task, Cqn cqn);
+  Result<QpRings> create_qp(CpuTask& task, const QpInit& init);
+  Errno modify_qp(CpuTask& task, Qpn qpn, const QpAttributes& attributes);
+  /// The context as the NIC has it now.
+  Result<abi::QpContext> query_qp(CpuTask& task, Qpn qpn);
+  Errno destroy_qp(CpuTask& task, Qpn qpn);
+  MemoryRegistration& regions() { return registration_; }
+
+  std::uint8_t nic() const { return nic_; }
+  /// kRegisterPin, kRegisterTable, kRegisterKey.
+  Probe& probe() { return probe_; }
+  /// Under `scope` (".driver"): commands, regions, translation_table.bytes, kernel_memory.bytes.
+  void report(const MetricScope& scope) const;
+
+ private:
+  template <class T>
+  struct Slots {
+    std::map<std::uint32_t, T> used;
+    std::vector<std::uint32_t> released;
+    std::uint32_t next = 1;
+  };
+  template <class T>
+  static std::optional<std::uint32_t> take_number(Slots<T>& slots, unsigned log_count);
+  template <class T>
+  static void give_number(Slots<T>& slots, std::uint32_t number);
+  Errno allocate_tables();
+  Errno modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted);
+  void free_qp(std::uint32_t qpn, const abi::QpContext& context);
+  static PhysicalAddress entry(PhysicalAddress table, std::uint32_t index, std::uint32_t bytes) {
+    return PhysicalAddress(table.value() + std::uint64_t{index} * bytes);
+  }
+
+  DriverConfig config_;
+  std::uint8_t nic_;
+  Memory& memory_;
+  FrameAllocator& frames_;
+  CommandChannel commands_;
+  Probe probe_;
+  MemoryRegistration registration_;
+  abi::HcaTables tables_;
+  PhysicalAddress mailbox_;
+  bool up_ = false;
+  std::uint32_t next_pd_ = 1;
+  Slots<CqRings> cqs_;
+  Slots<abi::QpContext> qps_;  ///< the driver's image of each context
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// What the kernel driver costs and how large its tables are. Cycles of the core that calls.
+//
+// Registration: published cost models are linear, fixed + per page. Here the fixed part is syscall
+// + the three per_region values + the command's round trip through the NIC, which the model finds
+// by itself; the part per page is pin_per_page + table_per_page.
+#pragma once
+
+#include <cstdint>
+
+#include "model/units.h"
+
+namespace rnicsim {
+
+class Fields;
+
+struct DriverConfig {
+  std::uint8_t log_qps = 16;
+  std::uint8_t log_cqs = 16;
+  std::uint8_t log_keys = 18;
+
+  Cycles syscall{700};           ///< into the kernel and back, with the verbs' own dispatch
+  Cycles command{350};           ///< write a command entry and its doorbell
+  Cycles command_poll{70};       ///< one look at the command entry's owner byte
+  Cycles pin_per_region{20000};  ///< checks, locks, accounting of pinned memory
+  Cycles pin_per_page{700};
+  Cycles unpin_per_page{350};
+  Cycles table_per_region{10000};  ///< allocating and mapping table pages for DMA
+  Cycles table_per_page{160};
+  Cycles key_per_region{15000};  ///< the key entry and the bookkeeping of the region
+  Cycles create_object{5000};    ///< a queue pair or completion queue: rings and contexts
+
+  void describe(Fields& fields);
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "host/memory_registration.h"
+
+#include <algorithm>
+
+namespace rnicsim {
+
+namespace {
+
+constexpr std::uint64_t kTableEntries = 1ULL << abi::kTableEntriesLog;
+constexpr unsigned kMaxLevels = 3;
+constexpr CpuPlane kPlane = CpuPlane::kControl;
+
+}  // namespace
+
+MemoryRegistration::MemoryRegistration(const DriverConfig& config, Memory& memory,
+                                       FrameAllocator& frames, CommandChannel& commands,
+                                       Probe& probe)
+    : config_(config), memory_(memory), frames_(frames), commands_(commands), probe_(probe) {
+  by_index_.emplace_back();
+}
+
+Result<MemoryRegion> MemoryRegistration::add(CpuTask& task, PageTable& pages, PdNumber pd,
+                                             VirtualAddress address, std::uint64_t length,
+                                             AccessFlags access) {
+  Time begin = task.now();
+  task.charge(kPlane, CpuCategory::kSyscall, config_.syscall);
+  if (length == 0 || address.value() + (length - 1) < address.value()) return Errno::kInvalid;
+  const PageTable::Mapping* mapping = pages.pin(address, Bytes(length));
+  if (mapping == nullptr) return Errno::kFault;
+  const unsigned log_page = log_of(mapping->page_size);
+  const std::uint64_t page_count =
+      ((address.value() + length - 1) >> log_page) - (address.value() >> log_page) + 1;
+  task.run(kPlane, CpuCategory::kPinning,
+           config_.pin_per_region + config_.pin_per_page * page_count);
+  report(task, ProbeKind::kRegisterPin, begin, page_count << log_page);
+
+  begin = task.now();
+  task.run(kPlane, CpuCategory::kTableBuilding,
+           config_.table_per_region + config_.table_per_page * page_count);
+  const std::uint32_t index = take_index();
+  if (index == 0) {
+    pages.unpin(address);
+    return Errno::kNoMemory;
+  }
+  Region& region = by_index_[index];
+  region.page_count = page_count;
+  region.pages = &pages;
+  region.address = address;
+  if (!build_table(region, *mapping)) {
+    pages.unpin(address);
+    give_index(index);
+    return Errno::kNoMemory;
+  }
+  report(task, ProbeKind::kRegisterTable, begin, region.table.size() * abi::kTablePageBytes);
+
+  begin = task.now();
+  task.run(kPlane, CpuCategory::kTableBuilding, config_.key_per_region);
+  abi::KeyEntry entry;
+  entry.valid = true;
+  entry.access = access;
+  entry.levels = region.levels;
+  entry.log_page_size = static_cast<std::uint8_t>(log_page);
+  entry.key = MemoryKey(index, region.variant);
+  entry.pd = pd;
+  entry.start = address;
+  entry.length = length;
+  entry.table = region.table.back();
+  write_key(index, entry);
+  if (commands_.execute(task, abi::CommandOpcode::kEnableKey, index) != abi::CommandStatus::kOk) {
+    write_key(index, {});
+    free_table(region);
+    pages.unpin(address);
+    give_index(index);
+    return Errno::kIo;
+  }
+  task.settle();
+  report(task, ProbeKind::kRegisterKey, begin, entry.key.value());
+  ++regions_;
+  return MemoryRegion{entry.key, entry.key, pd, address, length};
+}
+
+Errno MemoryRegistration::remove(CpuTask& task, MemoryKey key) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  const std::uint32_t index = key.index();
+  if (index >= by_index_.size()) return Errno::kInvalid;
+  Region& region = by_index_[index];
+  if (!region.used || region.variant != key.variant()) return Errno::kInvalid;
+  region.used = false;
+  // Invalid in RAM before the NIC forgets it: a packet that arrives in between must not make the
+  // NIC fetch a valid entry again.
+  write_key(index, {});
+  if (commands_.execute(task, abi::CommandOpcode::kDisableKey, index) != abi::CommandStatus::kOk)
+    return Errno::kIo;
+  free_table(region);
+  task.run(kPlane, CpuCategory::kPinning, config_.unpin_per_page * region.page_count);
+  region.pages->unpin(region.address);
+  give_index(index);
+  --regions_;
+  return Errno::kOk;
+}
+
+std::uint32_t MemoryRegistration::take_index() {
+  std::uint32_t index = 0;
+  if (!free_index_.empty()) {
+    index = free_index_.back();
+    free_index_.pop_back();
+  } else {
+    if (by_index_.size() >> config_.log_keys != 0) return 0;
+    index = static_cast<std::uint32_t>(by_index_.size());
+    by_index_.emplace_back();
+  }
+  Region& region = by_index_[index];
+  region.used = true;
+  ++region.variant;
+  return index;
+}
+
+void MemoryRegistration::give_index(std::uint32_t index) {
+  by_index_[index].used = false;
+  free_index_.push_back(index);
+}
+
+bool MemoryRegistration::build_table(Region& region, const PageTable::Mapping& mapping) {
+  const std::size_t first = mapping.page_of(region.address);
+  std::vector<PhysicalAddress> entries(
+      mapping.frames.begin() + static_cast<std::ptrdiff_t>(first),
+      mapping.frames.begin() + static_cast<std::ptrdiff_t>(first + region.page_count));
+  region.levels = 0;
+  do {
+    std::vector<PhysicalAddress> level;
+    const bool complete = region.levels < kMaxLevels && write_level(entries, level);
+    region.table.insert(region.table.end(), level.begin(), level.end());
+    if (!complete) {
+      free_table(region);
+      return false;
+    }
+    ++region.levels;
+    entries = std::move(level);
+  } while (entries.size() > 1);
+  return true;
+}
+
+void MemoryRegistration::free_table(Region& region) {
+  for (const PhysicalAddress page : region.table)
+    frames_.release_kernel(page, Bytes(abi::kTablePageBytes));
+  table_pages_ -= region.table.size();
+  region.table.clear();
+}
+
+bool MemoryRegistration::write_level(const std::vector<PhysicalAddress>& entries,
+                                     std::vector<PhysicalAddress>& out) {
+  for (std::size_t done = 0; done < entries.size(); done += kTableEntries) {
+    const auto page = frames_.allocate_kernel(Bytes(abi::kTablePageBytes));
+    if (!page) return false;
+    out.push_back(*page);
+    ++table_pages_;
+    std::uint8_t image[abi::kTablePageBytes] = {};
+    const std::size_t count = std::min<std::size_t>(kTableEntries, entries.size() - done);
+    for (std::size_t i = 0; i < count; ++i)
+      abi::TableEntry{true, entries[done + i]}.write(image + i * abi::kTableEntryBytes);
+    memory_.store(*page, image, sizeof image);
+  }
+  return true;
+}
+
+void MemoryRegistration::write_key(std::uint32_t index, const abi::KeyEntry& entry) {
+  std::uint8_t image[abi::KeyEntry::kBytes];
+  entry.write(image);
+  memory_.store(PhysicalAddress(key_table_.value() + std::uint64_t{index} * sizeof image), image,
+                sizeof image);
+}
+
+void MemoryRegistration::report(CpuTask& task, ProbeKind kind, Time begin,
+                                std::uint64_t value) const {
+  probe_(task.now(), kind, {}, 0, static_cast<std::uint64_t>(begin.ps()), value);
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// The driver's memory regions: what makes a range of a process's memory reachable for the NIC.
+//
+// Registration is three timed parts, each with a probe record: pin every page; build the
+// translation table (a radix tree of 512-entry pages, one to three levels, model/nic_abi) in host
+// RAM; create the key entry, issue the key and tell the NIC. Deregistration makes the entry
+// invalid, has the NIC forget it, and only then frees the table and unpins. A key index that is
+// used again gets the next variant, so that a stale key is refused.
+//
+// Ignores: on-demand paging, memory windows, physically contiguous shortcuts (a region of one page
+// still has a table). lkey and rkey are the same key, as on mlx5.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "host/command_channel.h"
+#include "host/cpu_core.h"
+#include "host/driver_config.h"
+#include "host/frame_allocator.h"
+#include "host/page_table.h"
+#include "host/result.h"
+#include "model/nic_abi.h"
+#include "model/probe.h"
+
+namespace rnicsim {
+
+struct MemoryRegion {
+  MemoryKey lkey;
+  MemoryKey rkey;
+  PdNumber pd;
+  VirtualAddress address;
+  std::uint64_t length = 0;
+};
+
+class MemoryRegistration {
+ public:
+  MemoryRegistration(const DriverConfig& config, Memory& memory, FrameAllocator& frames,
+                     CommandChannel& commands, Probe& probe);
+
+  /// Where the key table stands in host RAM (2^log_keys entries).
+  void open(PhysicalAddress key_table) { key_table_ = key_table; }
+
+  /// REQUIRES of the range, else EINVAL: not empty, no wrap past 2^64. EFAULT: not within one
+  /// mapping. ENOMEM: no key or no table page left.
+  Result<MemoryRegion> add(CpuTask& task, PageTable& pages, PdNumber pd, VirtualAddress address,
+                           std::uint64_t length, AccessFlags access);
+  /// EINVAL: no such key.
+  Errno remove(CpuTask& task, MemoryKey key);
+
+  std::uint64_t regions() const { return regions_; }
+  Bytes table_bytes() const { return Bytes(table_pages_ * abi::kTablePageBytes); }
+
+ private:
+  struct Region {
+    bool used = false;
+    std::uint8_t variant = 0;
+    std::uint8_t levels = 0;
+    std::uint64_t page_count = 0;
+    PageTable* pages = nullptr;
+    VirtualAddress address;
+    std::vector<PhysicalAddress> table;  ///< all its pages, the root last
+  };
+  std::uint32_t take_index();
+  void give_index(std::uint32_t index);
+  bool build_table(Region& region, const PageTable::Mapping& mapping);
+  void free_table(Region& region);
+  bool write_level(const std::vector<PhysicalAddress>& entries, std::vector<PhysicalAddress>& out);
+  void write_key(std::uint32_t index, const abi::KeyEntry& entry);
+  void report(CpuTask& task, ProbeKind kind, Time begin, std::uint64_t value) const;
+
+  const DriverConfig& config_;
+  Memory& memory_;
+  FrameAllocator& frames_;
+  CommandChannel& commands_;
+  Probe& probe_;
+  PhysicalAddress key_table_;
+  std::deque<Region> by_index_;  ///< index 0 stays unused: key 0 is never valid; entries never move
+  std::vector<std::uint32_t> free_index_;  ///< used before, latest last
+  std::uint64_t regions_ = 0;
+  std::uint64_t table_pages_ = 0;
+};
+
+}  // namespace rnicsim

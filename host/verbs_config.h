@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// What the verbs library costs, in cycles of the core that calls.
+#pragma once
+
+#include "model/units.h"
+
+namespace rnicsim {
+
+class Fields;
+
+struct VerbsConfig {
+  Cycles post{105};              ///< one work request: checks, control and address segments
+  Cycles post_per_segment{7};    ///< one data segment
+  Cycles inline_per_segment{4};  ///< 16 B of inline data, besides the copy itself
+  Cycles doorbell{140};          ///< barrier, doorbell record, MMIO store
+  Cycles poll{35};               ///< one look at a completion queue
+  Cycles completion{35};         ///< taking one entry out
+  void describe(Fields& fields);
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The invariant CRC of RoCEv2 over IPv4 (IBTA 7.8.1, annex A17.3.3): Ethernet's CRC-32 over eight
+// bytes of ones that stand for the absent LRH, then IPv4 header, UDP header, BTH and extension
+// headers, payload and pad, with the fields that a switch or router may change read as ones: DSCP
+// and ECN, TTL, both checksums, and BTH's byte of FECN and BECN.
+//
+// Stored on the wire least significant byte first. A packet with elided payload has no bytes to
+// check: seal_icrc and icrc_ok take no time for it, and compute_icrc takes its payload as zeros.
+#pragma once
+
+#include <cstdint>
+
+#include "model/packet.h"
+
+namespace rnicsim {
+
+std::uint32_t compute_icrc(const Packet& packet);
+
+/// What the sender does once headers and payload are final.
+inline void seal_icrc(Packet& packet) {
+  packet.icrc = packet.payload_elided ? 0 : compute_icrc(packet);
+}
+
+/// What the receiver asks.
+inline bool icrc_ok(const Packet& packet) {
+  return packet.icrc == (packet.payload_elided ? 0 : compute_icrc(packet));
+}
+
+}  // namespace rnicsim

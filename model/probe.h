@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Probes: where observers (timeline, traces, logs) look into the model. A block owns a Probe and
+// reports what happened; with no sink attached that costs one pointer test and builds nothing.
+// Observing never changes a time.
+#pragma once
+
+#include <cstdint>
+
+#include "model/units.h"
+#include "model/verbs_types.h"
+
+namespace rnicsim {
+
+/// What happened. The two values of a record are given beside each kind.
+enum class ProbeKind : std::uint8_t {
+  // Software (lane app and CPU)
+  kAppStart,            ///< an application began
+  kRegisterPin,         ///< a: begin ps, b: bytes pinned
+  kRegisterTable,       ///< a: begin ps, b: bytes of translation table written
+  kRegisterKey,         ///< a: begin ps, b: key
+  kControlMessage,      ///< a: sent at ps, b: bytes; reported at delivery
+  kPostSend,            ///< a: begin ps, b: bytes of payload
+  kDoorbellRung,        ///< a: begin ps, b: CPU cycles of the whole post
+  kCompletionPolled,    ///< a: status, b: bytes
+  // NIC, sending side
+  kDoorbellArrived,     ///< a: qpn, b: producer index
+  kWqeFetchStart,       ///< a: bytes asked for; the work request is the first expected
+  kWqeFetched,          ///< a: bytes of the message, b: bytes of the WQE
+  kPayloadReadStart,    ///< a: message offset, b: bytes
+  kPayloadReadEnd,      ///< a: begin ps, b: bytes
+  kPacketSent,          ///< a: first bit ps, b: frame bytes; time: last bit has left
+  // NIC, receiving side
+  kPacketReceived,      ///< a: first bit ps, b: frame bytes
+  kKeyChecked,          ///< a: begin ps, b: KeyFault
+  kTranslated,          ///< a: begin ps, b: 1 = missed the translation cache
+  kPayloadWriteStart,   ///< a: message offset, b: bytes
+  kPayloadHanded,       ///< a: begin ps, b: bytes; handed to PCIe in order
+  kPayloadLanded,       ///< a: begin ps, b: bytes; visible in host memory (reported by the host)
+  kAckSent,             ///< a: PSN, b: AETH syndrome
+  kAckReceived,         ///< a: PSN, b: AETH syndrome
+  kCqeWritten,          ///< a: begin ps, b: status
+  kQpError,             ///< a: qpn, b: cause (CompletionStatus)
+};
+
+struct ProbeRecord {
+  Time time;
+  std::uint32_t component = 0;  ///< index in the ProbeSink's own table of names
+  ProbeKind kind = ProbeKind::kAppStart;
+  WorkRequestId work_request;
+  std::uint64_t packet = 0;
+  std::uint64_t a = 0;
+  std::uint64_t b = 0;
+};
+
+class ProbeSink {
+ public:
+  virtual ~ProbeSink() = default;
+  virtual void record(const ProbeRecord& record) = 0;
+};
+
+class Probe {
+ public:
+  /// Called once by whoever wires the system; `component` is the sink's number for this block.
+  void attach(ProbeSink* sink, std::uint32_t component) {
+    sink_ = sink;
+    component_ = component;
+  }
+  bool on() const { return sink_ != nullptr; }
+  void operator()(Time time, ProbeKind kind, WorkRequestId work_request, std::uint64_t packet,
+                  std::uint64_t a, std::uint64_t b) const {
+    if (sink_ != nullptr) sink_->record({time, component_, kind, work_request, packet, a, b});
+  }
+
+ private:
+  ProbeSink* sink_ = nullptr;
+  std::uint32_t component_ = 0;
+};
+
+}  // namespace rnicsim

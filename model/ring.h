@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// A first-in first-out queue in one contiguous piece that grows and never shrinks: no allocation in
+// steady state, unlike std::deque.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace rnicsim {
+
+template <class T>
+class Ring {
+ public:
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+  T& front() { return slots_[head_]; }
+  const T& front() const { return slots_[head_]; }
+  T& back() { return at(size_ - 1); }
+  /// The i-th from the front.
+  T& at(std::size_t i) { return slots_[(head_ + i) & (slots_.size() - 1)]; }
+  const T& at(std::size_t i) const { return slots_[(head_ + i) & (slots_.size() - 1)]; }
+  T& push(T value) {
+    if (size_ == slots_.size()) grow();
+    T& slot = slots_[(head_ + size_++) & (slots_.size() - 1)];
+    slot = std::move(value);
+    return slot;
+  }
+  void pop() {
+    slots_[head_] = T{};
+    head_ = (head_ + 1) & (slots_.size() - 1);
+    --size_;
+  }
+  T take() {
+    T value = std::move(slots_[head_]);
+    pop();
+    return value;
+  }
+  void clear() {
+    while (!empty()) pop();
+  }
+
+ private:
+  void grow() {
+    std::vector<T> larger(slots_.empty() ? 8 : slots_.size() * 2);
+    for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move(at(i));
+    slots_ = std::move(larger);
+    head_ = 0;
+  }
+  std::vector<T> slots_;
+  std::size_t head_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// The container of pending entries behind model/scheduler: a wheel of 4,096 buckets of 1,024 ps
+// (about 4.2 us), a sorted vector for the bucket being drained and a heap for what lies beyond the
+// horizon. Entries come out in the order (time, order); which container held them never shows.
+//
+// Cost: insertion writes one pooled node; a bucket is sorted when it is entered.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "model/callback.h"
+#include "model/units.h"
+
+namespace rnicsim {
+
+class TimeWheel {
+ public:
+  struct Entry {
+    std::int64_t time = 0;    ///< ps
+    std::uint64_t order = 0;  ///< breaks ties at one time
+    Callback callback;
+  };
+
+  TimeWheel();
+  void insert(const Entry& entry);
+  /// The earliest entry if its time is not after `through`, else nullptr. Valid until the next
+  /// call of a non-const member. Never advances past `through`, so that earlier entries may still
+  /// come at full speed.
+  const Entry* first(std::int64_t through = std::numeric_limits<std::int64_t>::max());
+  /// The time of the earliest entry; the largest number when there is none.
+  std::int64_t next_time() const;
+  /// REQUIRES: first() returned an entry.
+  void pop();
+  std::size_t size() const { return size_; }
+
+ private:
+  static constexpr unsigned kShift = 10;
+  static constexpr std::int64_t kBuckets = 4096;
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  struct Node {
+    Entry entry;
+    std::uint32_t next;
+  };
+
+  void insert_current(const Entry& entry);
+  void insert_bucket(std::int64_t bucket, const Entry& entry);
+  bool enter_next_bucket(std::int64_t through);
+  std::int64_t next_occupied() const;
+  void pull_from_heap();
+
+  std::int64_t cursor_ = 0;     ///< absolute number of the bucket in current_
+  std::vector<Entry> current_;  ///< sorted, earliest last
+  std::vector<Node> nodes_;
+  std::uint32_t free_ = kNone;
+  std::array<std::uint32_t, kBuckets> heads_;
+  std::array<std::uint64_t, kBuckets / 64> occupied_{};
+  std::uint64_t occupied_words_ = 0;
+  std::vector<Entry> heap_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Executes the driver's commands (model/nic_abi): reads the command entry and, where there is one,
+// its mailbox from host RAM by DMA, works for `latency` (firmware), writes the result back, the
+// owner byte last. One command at a time.
+#pragma once
+
+#include <array>
+
+#include "model/clock.h"
+#include "model/config_reader.h"
+#include "model/metrics.h"
+#include "model/nic_abi.h"
+#include "model/scheduler.h"
+#include "nic/completer.h"
+#include "nic/cqe_writer.h"
+#include "nic/key_checker.h"
+#include "nic/pcie_endpoint.h"
+#include "nic/queue_pair.h"
+#include "nic/translation_cache.h"
+
+namespace rnicsim {
+
+struct CommandUnitConfig {
+  Time latency = Time::us(1);
+  void describe(Fields& fields);
+};
+
+class CommandUnit {
+ public:
+  struct Wiring {
+    Scheduler& scheduler;
+    PcieEndpoint& pcie;
+    QpContextCache& contexts;
+    CqContextCache& cq_contexts;
+    KeyCache& keys;
+    TranslationCache& translations;
+    QueuePairTable& qps;
+    Completer& completer;
+    WqeFetch& wqe_fetch;
+  };
+  CommandUnit(const Wiring& wiring, const CommandUnitConfig& config)
+      : w_(wiring), config_(config) {}
+
+  /// The command doorbell was rung; the entry is at `entry`.
+  void ring(PhysicalAddress entry);
+  bool idle() const { return !active_; }
+  void report(const MetricScope& scope) const;
+
+ private:
+  void entry_read();
+  void mailbox_read();
+  void execute();
+  abi::CommandStatus run();
+  abi::CommandStatus modify_qp(abi::QpContext* present);
+  abi::CommandStatus query_qp(const abi::QpContext& present);
+  void finish(abi::CommandStatus status);
+  void result_written();
+  void dma(bool write, PhysicalAddress address, std::uint8_t* data, std::uint32_t bytes,
+           Callback done);
+
+  Wiring w_;
+  CommandUnitConfig config_;
+  PhysicalAddress entry_address_;
+  std::array<std::uint8_t, abi::CommandEntry::kBytes> entry_bytes_{};
+  std::array<std::uint8_t, abi::QpContext::kBytes> mailbox_{};
+  abi::CommandEntry entry_;
+  bool active_ = false;
+  bool initialised_ = false;
+  bool rung_again_ = false;
+  std::uint64_t commands_ = 0;
+  std::uint64_t failed_ = 0;
+  Time busy_;
+  Time busy_since_;
+};
+
+}  // namespace rnicsim

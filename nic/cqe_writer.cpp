@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "nic/cqe_writer.h"
+
+#include <algorithm>
+
+namespace rnicsim {
+
+void CqeWriter::write(Cqn cqn, const abi::Cqe& cqe, WorkRequestId work_request, Time ready) {
+  queue_.push({cqn, cqe, work_request, ready});
+  most_queued_ = std::max(most_queued_, queue_.size());
+  arm();
+}
+
+void CqeWriter::arm() {
+  if (armed_ || queue_.empty()) return;
+  armed_ = true;
+  const Time ready = std::max(queue_.front().ready, scheduler_.now());
+  scheduler_.at(pipeline_.enter(ready), call<&CqeWriter::write_front>(this));
+}
+
+void CqeWriter::write_front() {
+  const Waiting& front = queue_.front();
+  abi::CqContext* context = contexts_.lookup(
+      front.cqn.value(), call<&CqeWriter::write_front>(this), front.work_request);
+  if (context == nullptr) return;
+  const std::uint32_t index = context->producer_index++;
+  contexts_.mark_dirty(front.cqn.value());
+  abi::Cqe cqe = front.cqe;
+  cqe.owner = (index >> context->log_size & 1) != 0;
+  std::uint8_t bytes[abi::Cqe::kBytes] = {};
+  cqe.write(bytes);
+  DmaRequest request;
+  request.write = true;
+  request.purpose = DmaPurpose::kCompletionQueue;
+  request.address =
+      PhysicalAddress(context->ring.value() +
+                      std::uint64_t{index & ((1u << context->log_size) - 1)} * abi::Cqe::kBytes);
+  request.bytes = abi::Cqe::kBytes;
+  request.data = bytes;
+  request.work_request = front.work_request;
+  ++written_;
+  if (cqe.status != CompletionStatus::kSuccess) ++errors_;
+  probe(scheduler_.now(), ProbeKind::kCqeWritten, front.work_request, 0,
+        static_cast<std::uint64_t>(front.ready.ps()), static_cast<std::uint64_t>(cqe.status));
+  queue_.pop();
+  armed_ = false;
+  pcie_.submit(std::move(request));
+  arm();
+}
+
+void CqeWriter::report(const MetricScope& scope) const {
+  scope.count("cqes", written_, "completion entries written");
+  scope.count("req_cqe_error", errors_, "of these, with an error status");
+  scope.time("busy", pipeline_.busy(), "time the writer's pipeline was taken");
+  scope.time("stalled.interval", pipeline_.stalled(), "entries waited for the pipeline");
+  scope.count("occupancy.max", most_queued_, "most entries waiting");
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Writes completion entries into the completion queues in host RAM: one posted DMA write of 64 B
+// each, in order, without relaxed ordering and through the same engine as the payload, so an entry
+// never passes data that were handed to PCIe before it.
+#pragma once
+
+#include "model/clock.h"
+#include "model/config_reader.h"
+#include "model/metrics.h"
+#include "model/pipeline.h"
+#include "model/probe.h"
+#include "model/ring.h"
+#include "model/scheduler.h"
+#include "nic/host_table_cache.h"
+#include "nic/pcie_endpoint.h"
+
+namespace rnicsim {
+
+using CqContextCache = HostTableCache<abi::CqContext>;
+
+class CqeWriter {
+ public:
+  CqeWriter(Scheduler& scheduler, const Clock& clock, PcieEndpoint& pcie, CqContextCache& contexts,
+            const PipelineConfig& config)
+      : scheduler_(scheduler), pcie_(pcie), contexts_(contexts), pipeline_(clock, config) {}
+
+  /// Queues an entry that is known at `ready` (>= now).
+  void write(Cqn cqn, const abi::Cqe& cqe, WorkRequestId work_request, Time ready);
+  bool idle() const { return queue_.empty(); }
+
+  Probe probe;
+  void report(const MetricScope& scope) const;
+
+ private:
+  struct Waiting {
+    Cqn cqn;
+    abi::Cqe cqe;
+    WorkRequestId work_request;
+    Time ready;
+  };
+  void arm();
+  void write_front();
+
+  Scheduler& scheduler_;
+  PcieEndpoint& pcie_;
+  CqContextCache& contexts_;
+  Pipeline pipeline_;
+  Ring<Waiting> queue_;
+  bool armed_ = false;
+  std::uint64_t written_ = 0;
+  std::uint64_t errors_ = 0;
+  std::size_t most_queued_ = 0;
+};
+
+}  // namespace rnicsim

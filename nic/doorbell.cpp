@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "nic/doorbell.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/byte_order.h"
+#include "nic/command_unit.h"
+#include "nic/wqe_fetch.h"
+
+namespace rnicsim {
+
+namespace {
+
+bool is_send_doorbell(std::uint64_t offset) {
+  return offset >= abi::kUarOffset && offset < abi::kBarSize &&
+         (offset - abi::kUarOffset) % abi::kUarSize == abi::kSendDoorbell;
+}
+
+}  // namespace
+
+void DoorbellConfig::describe(Fields& fields) {
+  fields.field("depth", depth, range(1, 1 << 16), "doorbells that wait at once");
+  fields.object("pipeline", pipeline, "from the register to WQE fetch");
+}
+
+Doorbell::Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfig& config,
+                   WqeFetch& wqe_fetch, CommandUnit& command_unit, std::string name)
+    : socket((name + "_socket").c_str()),
+      scheduler_(scheduler),
+      config_(config),
+      wqe_fetch_(wqe_fetch),
+      command_unit_(command_unit),
+      pipeline_(clock, config.pipeline) {
+  socket.bind(*this);
+}
+
+tlm::tlm_sync_enum Doorbell::nb_transport_fw(tlm::tlm_generic_payload& payload,
+                                             tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase == tlm::BEGIN_REQ) access(payload, scheduler_.enter_foreign(delay));
+  return tlm::TLM_COMPLETED;
+}
+
+void Doorbell::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+  access(payload, scheduler_.enter_foreign(delay));
+}
+
+unsigned Doorbell::transport_dbg(tlm::tlm_generic_payload& payload) {
+  if (payload.is_read()) {
+    access(payload, scheduler_.now());
+    return payload.is_response_ok() ? payload.get_data_length() : 0;
+  }
+  return 0;
+}
+
+void Doorbell::access(tlm::tlm_generic_payload& payload, Time time) {
+  const std::uint64_t offset = payload.get_address();
+  const unsigned bytes = payload.get_data_length();
+  if (offset + bytes > abi::kBarSize || (bytes != 4 && bytes != 8)) {
+    payload.set_response_status(offset + bytes > abi::kBarSize ? tlm::TLM_ADDRESS_ERROR_RESPONSE
+                                                               : tlm::TLM_BURST_ERROR_RESPONSE);
+    return;
+  }
+  payload.set_response_status(tlm::TLM_OK_RESPONSE);
+  std::uint8_t* data = payload.get_data_ptr();
+  if (payload.is_read()) {
+    std::uint8_t registers[8] = {};
+    if (offset == abi::kCommandQueueAddress) store_be64(registers, command_queue_);
+    std::memcpy(data, registers, bytes);
+    return;
+  }
+  arriving_.push({offset, bytes == 8 ? load_be64(data) : load_be32(data), bytes});
+  const Callback then = call<&Doorbell::arrived>(this);
+  if (scheduler_.inside())
+    scheduler_.at(time, then);
+  else
+    scheduler_.at_software(time, then);
+}
+
+/// The oldest write takes effect: writes come through one ordered link.
+void Doorbell::arrived() {
+  const Write write = arriving_.take();
+  if (is_send_doorbell(write.offset) && write.bytes == abi::kSendDoorbellBytes &&
+      fifo_.size() == config_.depth) {
+    ++lost_count_;
+    lost_.insert(static_cast<std::uint32_t>(write.value & 0xffffffff) >> 8);
+    return;
+  }
+  fifo_.push(write);
+  most_ = std::max(most_, fifo_.size());
+  scheduler_.at(pipeline_.enter(scheduler_.now()), call<&Doorbell::serve>(this));
+}
+
+void Doorbell::serve() {
+  dispatch(fifo_.take());
+  if (!fifo_.empty()) return;
+  for (const std::uint32_t qpn : lost_) wqe_fetch_.recover(Qpn(qpn));
+  lost_.clear();
+}
+
+void Doorbell::dispatch(const Write& write) {
+  if (is_send_doorbell(write.offset) && write.bytes == abi::kSendDoorbellBytes)
+    send_doorbell(write.value);
+  else if (write.offset == abi::kCommandQueueAddress && write.bytes == 8)
+    command_queue_ = write.value;
+  else if (write.offset == abi::kCommandDoorbell && write.bytes == 4)
+    command_unit_.ring(PhysicalAddress(command_queue_));
+  else
+    ++ignored_;
+}
+
+/// The value is the first 8 bytes of the last posted WQE's control segment: where it stands and how
+/// long it is say where the next one will stand.
+void Doorbell::send_doorbell(std::uint64_t value) {
+  std::uint8_t bytes[abi::kSegmentBytes] = {};
+  store_be64(bytes, value);
+  const abi::ControlSegment control = abi::ControlSegment::read(bytes);
+  const auto producer = static_cast<std::uint16_t>(control.wqe_index + control.blocks());
+  ++rung_;
+  if (!wqe_fetch_.knows(control.qpn)) {
+    ++ignored_;
+    return;
+  }
+  probe(scheduler_.now(), ProbeKind::kDoorbellArrived, {}, 0, control.qpn.value(), producer);
+  wqe_fetch_.produced(control.qpn, producer);
+}
+
+void Doorbell::report(const MetricScope& scope) const {
+  scope.count("rung", rung_, "send doorbells that took effect");
+  scope.count("lost", lost_count_, "send doorbells that found the FIFO full");
+  scope.count("ignored", ignored_, "register writes that mean nothing");
+  scope.time("busy", pipeline_.busy(), "time the doorbell's pipeline was taken");
+  scope.time("stalled.interval", pipeline_.stalled(), "doorbells waited for the pipeline");
+  scope.count("occupancy.max", most_, "most doorbells waiting");
+}
+
+}  // namespace rnicsim

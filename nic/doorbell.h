@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// The NIC's registers behind BAR 0 (model/nic_abi): the send doorbells of the user access region
+// pages, the command queue's address and doorbell.
+//
+// A posted write has no completion, so a doorbell never pushes back: it enters a FIFO of `depth`; one
+// that finds it full is lost, and the queue pair's doorbell record in host RAM is read instead
+// (which is what the record is for). Reads give the command queue's address; all else reads as
+// zero. Writes of other sizes or places are counted and ignored.
+#pragma once
+
+#include <set>
+#include <tlm>
+
+#include "model/clock.h"
+#include "model/config_reader.h"
+#include "model/metrics.h"
+#include "model/nic_abi.h"
+#include "model/pipeline.h"
+#include "model/probe.h"
+#include "model/ring.h"
+#include "model/scheduler.h"
+
+namespace rnicsim {
+
+class CommandUnit;
+class WqeFetch;
+
+struct DoorbellConfig {
+  std::uint32_t depth = 256;
+  PipelineConfig pipeline{Cycles(8), Cycles(1)};
+  void describe(Fields& fields);
+};
+
+class Doorbell : public tlm::tlm_fw_transport_if<> {
+ public:
+  Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfig& config,
+           WqeFetch& wqe_fetch, CommandUnit& command_unit, std::string name);
+
+  tlm::tlm_target_socket<64> socket;
+
+  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                     sc_core::sc_time& delay) override;
+  void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
+  unsigned transport_dbg(tlm::tlm_generic_payload& payload) override;
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi&) override { return false; }
+
+  bool idle() const { return fifo_.empty(); }
+  Probe probe;
+  void report(const MetricScope& scope) const;
+
+ private:
+  struct Write {
+    std::uint64_t offset = 0;
+    std::uint64_t value = 0;  ///< as read from the bytes, big-endian
+    unsigned bytes = 0;
+  };
+  void access(tlm::tlm_generic_payload& payload, Time time);
+  void arrived();
+  void serve();
+  void dispatch(const Write& write);
+  void send_doorbell(std::uint64_t value);
+
+  Scheduler& scheduler_;
+  DoorbellConfig config_;
+  WqeFetch& wqe_fetch_;
+  CommandUnit& command_unit_;
+  Pipeline pipeline_;
+  Ring<Write> arriving_;  ///< written, and not yet in effect
+  Ring<Write> fifo_;
+  std::set<std::uint32_t> lost_;  ///< queue pairs whose doorbells found the FIFO full
+  std::uint64_t command_queue_ = 0;
+  std::uint64_t rung_ = 0;
+  std::uint64_t lost_count_ = 0;
+  std::uint64_t ignored_ = 0;
+  std::size_t most_ = 0;
+};
+
+}  // namespace rnicsim

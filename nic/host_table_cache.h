@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// An on-NIC cache over a table of fixed-size entries in host RAM: key entries, QP contexts, CQ
+// contexts. A miss costs a DMA read of the entry, limited by miss registers; an evicted entry that
+// the NIC changed is written back by DMA.
+//
+// Entry is a layout of model/nic_abi (kBytes, read, write). Users look an entry up each time they
+// need it, count the hit latency themselves (it is part of their pipeline), and, on a miss, are
+// called back to look again: an entry may have been evicted in between, so nobody keeps a pointer
+// past the present callback.
+// Ordering: an entry whose write-back has not been handed to PCIe yet is not fetched again.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/callback.h"
+#include "model/config_reader.h"
+#include "model/invariant.h"
+#include "model/metrics.h"
+#include "model/pcie_tlp.h"
+#include "model/scheduler.h"
+#include "nic/cache_directory.h"
+#include "nic/pcie_endpoint.h"
+
+namespace rnicsim {
+
+struct HostTableCacheConfig {
+  CacheGeometry geometry;
+  Cycles hit_latency{4};
+  std::uint32_t outstanding_misses = 8;
+  void describe(Fields& fields);
+};
+
+template <class Entry>
+class HostTableCache {
+ public:
+  HostTableCache(Scheduler& scheduler, PcieEndpoint& pcie, const HostTableCacheConfig& config,
+                 DmaPurpose purpose, std::string name, std::uint64_t seed)
+      : scheduler_(scheduler),
+        pcie_(pcie),
+        config_(config),
+        purpose_(purpose),
+        name_(std::move(name)),
+        directory_(config.geometry.entries, config.geometry.ways, config.geometry.replacement,
+                   seed),
+        values_(directory_.slots()) {}
+
+  /// Where the table is and how many entries it has (kInitHca).
+  void set_table(PhysicalAddress base, std::uint32_t count) {
+    base_ = base;
+    count_ = count;
+  }
+  bool in_range(std::uint32_t index) const { return index < count_; }
+
+  /// The entry if it is cached; else null, and `retry` runs when it has been fetched.
+  /// `work_request` names whose fault the fetch is. REQUIRES: in_range(index).
+  Entry* lookup(std::uint32_t index, Callback retry, WorkRequestId work_request = {}) {
+    if (const auto slot = directory_.find(index)) {
+      ++hits_;
+      return &values_[*slot].entry;
+    }
+    ++misses_;
+    wait_for(index, retry, work_request);
+    return nullptr;
+  }
+  /// The entry if it is cached, without counting or fetching.
+  Entry* peek(std::uint32_t index) {
+    const auto slot = directory_.find(index);
+    return slot ? &values_[*slot].entry : nullptr;
+  }
+  /// The NIC changed a cached entry: it is written back when evicted.
+  void mark_dirty(std::uint32_t index) {
+    if (const auto slot = directory_.find(index)) values_[*slot].dirty = true;
+  }
+  /// Puts an entry that a command brought; host RAM gets it when it is evicted.
+  void install(std::uint32_t index, const Entry& entry) {
+    const auto slot = directory_.find(index);
+    values_[slot ? *slot : place(index)] = {entry, true};
+  }
+  /// Forgets an entry (its host copy has been changed by the driver).
+  void invalidate(std::uint32_t index) {
+    directory_.erase(index);
+    for (Miss& miss : misses_in_flight_)
+      if (miss.index == index) miss.stale = true;
+  }
+  Cycles hit_latency() const { return config_.hit_latency; }
+
+  void report(const MetricScope& scope) const {
+    scope.count("hits", hits_, "look-ups that found their entry");
+    scope.count("misses", misses_, "look-ups that had to wait for a DMA read");
+    scope.count("fetches", fetches_, "entries read from host RAM");
+    scope.count("write_backs", write_backs_, "changed entries written back to host RAM");
+    scope.time("busy", busy_, "time with at least one fetch outstanding");
+    scope.count("occupancy.max", most_in_flight_, "most fetches outstanding at once");
+  }
+
+ private:
+  struct Value {
+    Entry entry;
+    bool dirty = false;
+  };
+  struct Miss {
+    std::uint32_t index = 0;
+    bool active = false;
+    bool stale = false;  ///< invalidated while in flight: fetch again
+    std::vector<Callback> waiters;
+    std::uint8_t bytes[Entry::kBytes];
+  };
+  struct Waiting {
+    std::uint32_t index;
+    Callback retry;
+    WorkRequestId work_request;
+  };
+
+  void wait_for(std::uint32_t index, Callback retry, WorkRequestId work_request) {
+    if (!in_range(index))
+      throw InvariantBroken(name_, scheduler_.now(), "an index beyond the table was looked up");
+    for (Miss& miss : misses_in_flight_) {
+      if (miss.active && miss.index == index) {
+        miss.waiters.push_back(retry);
+        return;
+      }
+    }
+    for (const std::uint32_t writing : writing_back_) {
+      if (writing == index) {
+        waiting_.push_back({index, retry, work_request});
+        return;
+      }
+    }
+    if (in_flight_ == config_.outstanding_misses) {
+      waiting_.push_back({index, retry, work_request});
+      return;
+    }
+    fetch(index, retry, work_request);
+  }
+
+  void fetch(std::uint32_t index, Callback retry, WorkRequestId work_request) {
+    std::size_t at = 0;
+    while (at < misses_in_flight_.size() && misses_in_flight_[at].active) ++at;
+    if (at == misses_in_flight_.size()) misses_in_flight_.emplace_back();
+    Miss& miss = misses_in_flight_[at];
+    miss.index = index;
+    miss.active = true;
+    miss.stale = false;
+    miss.waiters.push_back(retry);
+    if (in_flight_++ == 0) busy_since_ = scheduler_.now();
+    if (in_flight_ > most_in_flight_) most_in_flight_ = in_flight_;
+    ++fetches_;
+    read(at, work_request);
+  }
+
+  void read(std::size_t at, WorkRequestId work_request) {
+    DmaRequest request;
+    request.engine = DmaEngineId::kTableRead;
+    request.purpose = purpose_;
+    request.address =
+        PhysicalAddress(base_.value() + std::uint64_t{misses_in_flight_[at].index} * Entry::kBytes);
+    request.bytes = Entry::kBytes;
+    request.data = misses_in_flight_[at].bytes;
+    request.work_request = work_request;
+    request.done = call<&HostTableCache::fetched>(this, at);
+    pcie_.submit(request);
+  }
+
+  void fetched(std::uint64_t at) {
+    Miss& miss = misses_in_flight_[at];
+    if (miss.stale) {
+      miss.stale = false;
+      read(at, {});
+      return;
+    }
+    values_[place(miss.index)] = {Entry::read(miss.bytes), false};
+    miss.active = false;
+    if (--in_flight_ == 0) busy_ += scheduler_.now() - busy_since_;
+    serving_.swap(miss.waiters);  // both vectors keep their room
+    for (const Callback& waiter : serving_) waiter();
+    serving_.clear();
+    serve_waiting();
+  }
+
+  std::uint32_t place(std::uint32_t index) {
+    const CacheDirectory::Placed placed = directory_.insert(index);
+    if (placed.evicted && values_[placed.slot].dirty)
+      write_back(static_cast<std::uint32_t>(*placed.evicted), values_[placed.slot].entry);
+    return placed.slot;
+  }
+
+  void write_back(std::uint32_t index, const Entry& entry) {
+    static_assert(Entry::kBytes <= PcieEndpoint::kInlineBytes);
+    ++write_backs_;
+    std::uint8_t bytes[Entry::kBytes] = {};
+    entry.write(bytes);
+    writing_back_.push_back(index);
+    DmaRequest request;
+    request.write = true;
+    request.purpose = purpose_;
+    request.address = PhysicalAddress(base_.value() + std::uint64_t{index} * Entry::kBytes);
+    request.bytes = Entry::kBytes;
+    request.data = bytes;
+    request.done = call<&HostTableCache::written_back>(this, index);
+    pcie_.submit(request);
+  }
+
+  void written_back(std::uint64_t index) {
+    for (auto& writing : writing_back_) {
+      if (writing == index) {
+        writing = writing_back_.back();
+        writing_back_.pop_back();
+        break;
+      }
+    }
+    serve_waiting();
+  }
+
+  /// Gives those that found no miss register, or a write-back in the way, another try.
+  void serve_waiting() {
+    for (std::size_t n = waiting_.size(); n != 0 && in_flight_ < config_.outstanding_misses; --n) {
+      const Waiting next = waiting_.front();
+      waiting_.pop_front();
+      if (directory_.find(next.index))
+        next.retry();
+      else
+        wait_for(next.index, next.retry, next.work_request);
+    }
+  }
+
+  Scheduler& scheduler_;
+  PcieEndpoint& pcie_;
+  HostTableCacheConfig config_;
+  DmaPurpose purpose_;
+  std::string name_;
+  CacheDirectory directory_;
+  std::vector<Value> values_;
+  PhysicalAddress base_;
+  std::uint32_t count_ = 0;
+  std::deque<Miss> misses_in_flight_;  ///< addresses must not move while DMA writes into them
+  std::vector<Callback> serving_;
+  std::deque<Waiting> waiting_;
+  std::vector<std::uint32_t> writing_back_;
+  std::uint32_t in_flight_ = 0;
+  Time busy_since_;
+  Time busy_;
+  std::uint64_t hits_ = 0;
+  std::uint64_t misses_ = 0;
+  std::uint64_t fetches_ = 0;
+  std::uint64_t write_backs_ = 0;
+  std::uint32_t most_in_flight_ = 0;
+};
+
+}  // namespace rnicsim

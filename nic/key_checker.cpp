@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "nic/key_checker.h"
+
+namespace rnicsim {
+
+namespace {
+
+bool same_key(const KeyCheck& check, const abi::KeyEntry& entry) {
+  return entry.valid && entry.key == check.key;
+}
+
+/// The whole access lies in the region; address + length may wrap past 2^64.
+bool in_bounds(const KeyCheck& check, const abi::KeyEntry& entry) {
+  const std::uint64_t start = check.region_address.value();
+  if (start < entry.start.value()) return false;
+  const std::uint64_t offset = start - entry.start.value();
+  return offset <= entry.length && check.region_length <= entry.length - offset;
+}
+
+}  // namespace
+
+const char* name_of(KeyCheck::State state) {
+  switch (state) {
+    case KeyCheck::State::kKeyLookup: return "key_lookup";
+    case KeyCheck::State::kValid: return "valid";
+    case KeyCheck::State::kProtectionDomain: return "protection_domain";
+    case KeyCheck::State::kBounds: return "bounds";
+    case KeyCheck::State::kAccessRights: return "access_rights";
+    case KeyCheck::State::kTranslate: return "translate";
+    case KeyCheck::State::kPass: return "pass";
+    case KeyCheck::State::kNak: return "nak";
+  }
+  return "?";
+}
+
+void KeyCheckerConfig::describe(Fields& fields) {
+  const auto cost = range(Cycles(0), Cycles(10000));
+  fields.field("valid", valid, cost, "cycles of the state that compares the whole key");
+  fields.field("protection_domain", protection_domain, cost,
+               "cycles of the state that compares protection domains");
+  fields.field("bounds", bounds, cost, "cycles of the state that compares addresses");
+  fields.field("access_rights", access_rights, cost,
+               "cycles of the state that compares access rights");
+}
+
+bool KeyChecker::run(KeyCheck& check, KeyCheck::State until, Callback retry) {
+  while (!check.decided() && check.state != until) {
+    if (!keys_.in_range(check.key.index())) {
+      refuse(check, KeyFault::kUnknownKey);
+      break;
+    }
+    const abi::KeyEntry* entry = keys_.lookup(check.key.index(), retry, check.work_request);
+    if (entry == nullptr) return false;
+    if (check.state == KeyCheck::State::kTranslate) return translate(check, *entry, retry);
+    while (!check.decided() && check.state != KeyCheck::State::kTranslate) step(check, *entry);
+  }
+  return true;
+}
+
+void KeyChecker::step(KeyCheck& check, const abi::KeyEntry& entry) {
+  switch (check.state) {
+    case KeyCheck::State::kKeyLookup:
+      check.cycles += keys_.hit_latency();
+      check.state = KeyCheck::State::kValid;
+      break;
+    case KeyCheck::State::kValid:
+      check.cycles += config_.valid;
+      check.state = KeyCheck::State::kProtectionDomain;
+      if (!same_key(check, entry)) refuse(check, KeyFault::kUnknownKey);
+      break;
+    case KeyCheck::State::kProtectionDomain:
+      check.cycles += config_.protection_domain;
+      check.state = KeyCheck::State::kBounds;
+      if (entry.pd != check.pd) refuse(check, KeyFault::kWrongPd);
+      break;
+    case KeyCheck::State::kBounds:
+      check.cycles += config_.bounds;
+      check.state = KeyCheck::State::kAccessRights;
+      if (!in_bounds(check, entry)) refuse(check, KeyFault::kOutOfBounds);
+      break;
+    case KeyCheck::State::kAccessRights:
+      check.cycles += config_.access_rights;
+      check.state = KeyCheck::State::kTranslate;
+      if (!entry.access.allows(check.needs) || !check.qp_allows)
+        refuse(check, KeyFault::kNoAccessRight);
+      break;
+    case KeyCheck::State::kTranslate:
+    case KeyCheck::State::kPass:
+    case KeyCheck::State::kNak: break;
+  }
+}
+
+bool KeyChecker::translate(KeyCheck& check, const abi::KeyEntry& entry, Callback retry) {
+  if (!same_key(check, entry)) {
+    refuse(check, KeyFault::kUnknownKey);
+    return true;
+  }
+  std::uint32_t done = 0;
+  for (std::size_t i = 0; i < check.piece_count; ++i) done += check.pieces[i].bytes;
+  while (done < check.length) {
+    const auto result = translations_.lookup(entry, VirtualAddress(check.address.value() + done),
+                                             check.length - done, retry, check.work_request);
+    if (result.state == TranslationCache::Result::State::kMiss) {
+      check.missed = true;
+      return false;
+    }
+    check.cycles += translations_.hit_latency();
+    if (result.state == TranslationCache::Result::State::kNotPresent) {
+      refuse(check, KeyFault::kNotPresent);
+      return true;
+    }
+    check.pieces[check.piece_count++] = {result.address, result.bytes};
+    done += result.bytes;
+  }
+  ++passed_;
+  check.state = KeyCheck::State::kPass;
+  return true;
+}
+
+void KeyChecker::refuse(KeyCheck& check, KeyFault fault) {
+  ++refused_[static_cast<std::size_t>(fault)];
+  check.fault = fault;
+  check.state = KeyCheck::State::kNak;
+}
+
+void KeyChecker::report(const MetricScope& scope) const {
+  scope.count("passed", passed_, "packets whose access was allowed and translated");
+  scope.count("refused.unknown_key", refused_[static_cast<std::size_t>(KeyFault::kUnknownKey)],
+              "accesses refused: no such key, or a stale one");
+  scope.count("refused.protection_domain", refused_[static_cast<std::size_t>(KeyFault::kWrongPd)],
+              "accesses refused: key of another protection domain");
+  scope.count("refused.bounds", refused_[static_cast<std::size_t>(KeyFault::kOutOfBounds)],
+              "accesses refused: outside the region");
+  scope.count("refused.access_rights",
+              refused_[static_cast<std::size_t>(KeyFault::kNoAccessRight)],
+              "accesses refused: region or queue pair lacks the right");
+  scope.count("refused.not_present", refused_[static_cast<std::size_t>(KeyFault::kNotPresent)],
+              "accesses refused: the translation table has no page there");
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// The key check as a state machine (IBTA 10.6.3.3, 9.7.4.1.5): may this access go to this memory,
+// and where is it? States in order, each with a cost in cycles:
+//
+//   key lookup -> valid -> protection domain -> bounds -> access rights -> translate -> pass
+//                                (any of them) -> NAK
+//
+// Serves both sides: the responder checks an rkey over the whole RETH DMA length at a message's
+// first packet, the requester an lkey at a segment's first packet; later packets enter at
+// `translate`, which still sees a key that was invalidated meanwhile. Key entries come through the
+// key cache, translations through the translation cache; a miss leaves the check where it is and
+// calls back.
+#pragma once
+
+#include <array>
+
+#include "model/clock.h"
+#include "model/config_reader.h"
+#include "model/metrics.h"
+#include "model/nic_abi.h"
+#include "nic/host_table_cache.h"
+#include "nic/translation_cache.h"
+
+namespace rnicsim {
+
+using KeyCache = HostTableCache<abi::KeyEntry>;
+
+struct KeyCheckerConfig {
+  Cycles valid{1};
+  Cycles protection_domain{1};
+  Cycles bounds{1};
+  Cycles access_rights{1};
+  void describe(Fields& fields);
+};
+
+/// One access on its way through the state machine.
+struct KeyCheck {
+  enum class State : std::uint8_t {
+    kKeyLookup,
+    kValid,
+    kProtectionDomain,
+    kBounds,
+    kAccessRights,
+    kTranslate,
+    kPass,
+    kNak,
+  };
+  /// Where one contiguous part of the access lies. A packet of 4 KiB touches at most two pages.
+  struct Piece {
+    PhysicalAddress address;
+    std::uint32_t bytes = 0;
+  };
+
+  State state = State::kKeyLookup;
+  MemoryKey key;
+  VirtualAddress region_address;  ///< bounds: start of the whole access
+  std::uint64_t region_length = 0;
+  PdNumber pd;
+  std::uint8_t needs = 0;   ///< AccessFlags bits that the region must have
+  bool qp_allows = true;    ///< the queue pair's own rights
+  VirtualAddress address;   ///< translate: this packet's part
+  std::uint32_t length = 0;
+  WorkRequestId work_request;
+
+  KeyFault fault = KeyFault::kNone;
+  Cycles cycles;            ///< spent so far since the caller last took the time
+  bool missed = false;      ///< a translation had to be fetched
+  std::uint8_t piece_count = 0;
+  std::array<Piece, 2> pieces;
+
+  bool decided() const { return state == State::kPass || state == State::kNak; }
+};
+const char* name_of(KeyCheck::State state);
+
+class KeyChecker {
+ public:
+  KeyChecker(KeyCache& keys, TranslationCache& translations, const KeyCheckerConfig& config)
+      : keys_(keys), translations_(translations), config_(config) {}
+
+  /// Advances the check up to `until` (kTranslate, or kPass for all of it), pass or NAK. False: an
+  /// entry has to be fetched; call again when `retry` runs.
+  bool run(KeyCheck& check, KeyCheck::State until, Callback retry);
+  void report(const MetricScope& scope) const;
+
+ private:
+  void step(KeyCheck& check, const abi::KeyEntry& entry);
+  bool translate(KeyCheck& check, const abi::KeyEntry& entry, Callback retry);
+  void refuse(KeyCheck& check, KeyFault fault);
+
+  KeyCache& keys_;
+  TranslationCache& translations_;
+  KeyCheckerConfig config_;
+  std::uint64_t passed_ = 0;
+  std::array<std::uint64_t, 6> refused_{};
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "nic/mac_rx.h"
+
+#include <algorithm>
+
+#include "model/icrc.h"
+#include "model/invariant.h"
+
+namespace rnicsim {
+
+void MacRxConfig::describe(Fields& fields) {
+  fields.field("receive_buffer", receive_buffer, range(Bytes(2048), Bytes(1 << 30)),
+               "bytes of frames held between the wire and PCIe");
+  fields.object("parser", parser, "header parser, FCS and ICRC check");
+}
+
+void MacRx::receive(PacketRef packet) {
+  const Time now = scheduler_.now();
+  ++packets_;
+  bytes_ += packet->frame_bytes();
+  probe(now, ProbeKind::kPacketReceived, packet->work_request, packet->id,
+        static_cast<std::uint64_t>(packet->head.ps()), packet->frame_bytes().count());
+  if (!icrc_ok(*packet)) {
+    ++icrc_errors_;
+    return;
+  }
+  const RcOpcode opcode = packet->bth.opcode;
+  const Time ready = parser_.enter(now);
+  if (is_request(opcode)) {
+    occupied_ += packet->frame_bytes();
+    most_occupied_ = std::max(most_occupied_, occupied_);
+    if (occupied_ > config_.receive_buffer)
+      throw InvariantBroken(
+          name_, now,
+          "the receive buffer of " + std::to_string(config_.receive_buffer.count()) +
+              " B overflows: a lossless packet would be dropped, " +
+              std::to_string((occupied_ - config_.receive_buffer).count()) + " B more are needed",
+          "lossless_drop");
+    responder_->receive(std::move(packet), ready);
+  } else if (is_response(opcode)) {
+    completer_->receive(std::move(packet), ready);
+  } else {
+    ++unknown_opcodes_;
+  }
+}
+
+void MacRx::report(const MetricScope& scope) const {
+  scope.count("rx_packets", packets_, "Ethernet frames received");
+  scope.bytes("rx_bytes", bytes_, "bytes of Ethernet frames received, with FCS");
+  scope.count("rx_icrc_errors", icrc_errors_, "packets dropped because their ICRC was wrong");
+  scope.count("rx_unknown_opcodes", unknown_opcodes_, "packets dropped: no opcode of this transport");
+  scope.bytes("receive_buffer.occupancy.max", most_occupied_, "most bytes held at once");
+  scope.time("parser.busy", parser_.busy(), "time the parser was taken");
+  scope.time("parser.stalled.interval", parser_.stalled(), "packets waited for the parser");
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "nic/mac_tx.h"
+
+#include <algorithm>
+
+#include "model/icrc.h"
+
+namespace rnicsim {
+
+void MacTx::enqueue(PacketRef packet, Time ready, Queue queue) {
+  seal_icrc(*packet);
+  auto& waiting = queues_[static_cast<std::size_t>(queue)];
+  waiting.push({std::move(packet), ready});
+  most_queued_ = std::max(most_queued_, waiting.size());
+  arm();
+}
+
+/// One event for the earliest time at which something may start.
+void MacTx::arm() {
+  Time ready = Time::never();
+  for (const auto& queue : queues_)
+    if (!queue.empty()) ready = std::min(ready, queue.front().ready);
+  if (ready == Time::never()) return;
+  const Time at = std::max({ready, wire_.free_at(), scheduler_.now()});
+  if (at >= armed_) return;
+  armed_ = at;
+  scheduler_.at(at, call<&MacTx::start>(this));
+}
+
+Ring<MacTx::Waiting>* MacTx::next_queue(Time at) {
+  for (auto& queue : queues_)
+    if (!queue.empty() && queue.front().ready <= at) return &queue;
+  return nullptr;
+}
+
+void MacTx::start() {
+  const Time now = scheduler_.now();
+  if (armed_ == now) armed_ = Time::never();
+  if (wire_.free_at() > now) {
+    arm();
+    return;
+  }
+  Ring<Waiting>* queue = next_queue(now);
+  if (queue == nullptr) {
+    arm();
+    return;
+  }
+  const bool request = queue == &queues_[static_cast<std::size_t>(Queue::kRequest)];
+  const Waiting waiting = queue->take();
+  Packet& packet = *waiting.packet;
+  waited_ += now - waiting.ready;
+  const Time end = wire_.send(now, packet.wire_bytes());
+  packet.head = now + wire_.byte_time().of(kPreambleBytes);
+  packet.tail = end - wire_.byte_time().of(kInterPacketGapBytes);
+  ++packets_;
+  bytes_ += packet.frame_bytes();
+  wire_bytes_ += packet.wire_bytes();
+  busy_ += end - now;
+  probe(packet.tail, ProbeKind::kPacketSent, packet.work_request, packet.id,
+        static_cast<std::uint64_t>(packet.head.ps()), packet.frame_bytes().count());
+  const Bytes payload = packet.payload_length;
+  link_->receive(waiting.packet);
+  if (request && request_started_)
+    request_started_.function(request_started_.object, payload.count());
+  arm();
+}
+
+void MacTx::report(const MetricScope& scope) const {
+  scope.count("tx_packets", packets_, "Ethernet frames sent");
+  scope.bytes("tx_bytes", bytes_, "bytes of Ethernet frames sent, with FCS");
+  scope.bytes("tx_wire_bytes", wire_bytes_, "the same with preamble and inter-packet gap");
+  scope.time("tx.busy", busy_, "time the wire was taken by sending");
+  scope.time("tx.stalled.wire", waited_, "sum over packets of the wait for the wire");
+  scope.count("tx.occupancy.max", most_queued_, "most packets waiting in one queue");
+}
+
+}  // namespace rnicsim

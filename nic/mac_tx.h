@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// The transmit side of the Ethernet port: owns the wire's rate and two queues, responses before
+// requests (an acknowledgement never waits behind a message), computes the ICRC, and counts preamble,
+// FCS and inter-packet gap as time on the wire.
+//
+// An idle port starts a packet at once; otherwise one event stands for the end of the present one.
+// Approximates: the transmit buffer of a packet is free when its first bit leaves (one packet early).
+#pragma once
+
+#include <array>
+
+#include "model/callback.h"
+#include "model/metrics.h"
+#include "model/packet.h"
+#include "model/probe.h"
+#include "model/ring.h"
+#include "model/scheduler.h"
+#include "model/units.h"
+
+namespace rnicsim {
+
+class MacTx {
+ public:
+  enum class Queue : std::uint8_t { kResponse, kRequest };
+  MacTx(Scheduler& scheduler, BitRate rate) : scheduler_(scheduler), wire_(rate) {}
+
+  /// `request_started` runs when a request packet has begun to leave, with its payload's bytes as
+  /// argument (whatever argument it was made with).
+  void connect(PacketSink& link, Callback request_started) {
+    link_ = &link;
+    request_started_ = request_started;
+  }
+  /// Queues a packet that may leave from `ready` on (>= now). Within a queue order is kept.
+  void enqueue(PacketRef packet, Time ready, Queue queue);
+  bool idle() const { return queues_[0].empty() && queues_[1].empty(); }
+  std::uint64_t sent() const { return packets_; }
+  std::uint64_t sent_bytes() const { return bytes_.count(); }
+
+  Probe probe;
+  void report(const MetricScope& scope) const;
+
+ private:
+  struct Waiting {
+    PacketRef packet;
+    Time ready;
+  };
+  void arm();
+  void start();
+  Ring<Waiting>* next_queue(Time at);
+
+  Scheduler& scheduler_;
+  PacketSink* link_ = nullptr;
+  Callback request_started_;
+  Serialiser wire_;
+  std::array<Ring<Waiting>, 2> queues_;
+  Time armed_ = Time::never();
+  std::uint64_t packets_ = 0;
+  Bytes bytes_;
+  Bytes wire_bytes_;
+  Time busy_;
+  Time waited_;  ///< ready packets waited for the wire
+  std::size_t most_queued_ = 0;
+};
+
+}  // namespace rnicsim

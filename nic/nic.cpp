@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "nic/nic.h"
+
+#include "model/random.h"
+
+namespace rnicsim {
+
+struct Nic::Blocks {
+  Blocks(const std::string& path, const NicWiring& wiring, const NicConfig& config);
+
+  Clock clock;
+  PcieEndpoint pcie;
+  QpContextCache contexts;
+  CqContextCache cq_contexts;
+  KeyCache keys;
+  TranslationCache translations;
+  QueuePairTable qps;
+  KeyChecker local_keys;
+  KeyChecker remote_keys;
+  NicPort port;
+  MacTx mac_tx;
+  MacRx mac_rx;
+  CqeWriter cqe_writer;
+  Completer completer;
+  WqeFetch wqe_fetch;
+  Requester requester;
+  Responder responder;
+  CommandUnit command_unit;
+  Doorbell doorbell;
+};
+
+Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig& config)
+    : clock(config.clock),
+      pcie(w.scheduler, config.pcie, "pcie"),
+      contexts(w.scheduler, pcie, config.qp_context_cache, DmaPurpose::kQpContext,
+               path + ".qp_context_cache", seed_for(w.seed, path + ".qp_context_cache")),
+      cq_contexts(w.scheduler, pcie, config.cq_context_cache, DmaPurpose::kCqContext,
+                  path + ".cq_context_cache", seed_for(w.seed, path + ".cq_context_cache")),
+      keys(w.scheduler, pcie, config.key_cache, DmaPurpose::kKeyTable, path + ".key_cache",
+           seed_for(w.seed, path + ".key_cache")),
+      translations(w.scheduler, pcie, config.translation_cache,
+                   seed_for(w.seed, path + ".translation_cache")),
+      local_keys(keys, translations, config.key_checker),
+      remote_keys(keys, translations, config.key_checker),
+      port(w.identity, w.packets),
+      mac_tx(w.scheduler, w.port_rate),
+      mac_rx(w.scheduler, clock, config.mac_rx, path + ".mac_rx"),
+      cqe_writer(w.scheduler, clock, pcie, cq_contexts, config.cqe_writer),
+      completer(w.scheduler, clock, contexts, qps, cqe_writer, config.completer),
+      wqe_fetch(w.scheduler, pcie, contexts, qps, config.wqe_fetch, w.index),
+      requester({w.scheduler, clock, pcie, contexts, qps, local_keys, port, mac_tx,
+                 w.elided_payload},
+                config.requester),
+      responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, mac_rx},
+                config.responder),
+      command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, qps, completer,
+                    wqe_fetch},
+                   config.command_unit),
+      doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit, "doorbell") {
+  mac_rx.connect(responder, completer);
+  completer.connect(wqe_fetch);
+  wqe_fetch.connect(requester, completer);
+  requester.connect(completer, wqe_fetch);
+  responder.connect(completer);
+}
+
+Nic::Nic(const sc_core::sc_module_name& module_name, const NicWiring& wiring,
+         const NicConfig& config)
+    : sc_core::sc_module(module_name),
+      blocks_(std::make_unique<Blocks>(name(), wiring, config)) {
+  blocks_->pcie.socket.bind(dma);
+  bar.bind(blocks_->doorbell.socket);
+}
+
+Nic::~Nic() = default;
+
+PacketSink& Nic::port() { return blocks_->mac_rx; }
+
+void Nic::connect(PacketSink& link) {
+  blocks_->mac_tx.connect(link, call<&Requester::packet_started>(&blocks_->requester));
+}
+
+Nic::PortTotals Nic::totals() const {
+  return {blocks_->mac_tx.sent(), blocks_->mac_tx.sent_bytes(), blocks_->mac_rx.received(),
+          blocks_->mac_rx.received_bytes()};
+}
+
+bool Nic::idle() const {
+  const Blocks& b = *blocks_;
+  return b.pcie.idle() && b.mac_tx.idle() && b.requester.idle() && b.responder.idle() &&
+         b.completer.idle() && b.cqe_writer.idle() && b.command_unit.idle() && b.doorbell.idle();
+}
+
+void Nic::attach(ProbeSink* sink, std::uint32_t component) {
+  Blocks& b = *blocks_;
+  b.doorbell.probe.attach(sink, component);
+  b.wqe_fetch.probe.attach(sink, component);
+  b.requester.probe.attach(sink, component);
+  b.responder.probe.attach(sink, component);
+  b.completer.probe.attach(sink, component);
+  b.cqe_writer.probe.attach(sink, component);
+  b.mac_tx.probe.attach(sink, component);
+  b.mac_rx.probe.attach(sink, component);
+}
+
+void Nic::report(const MetricScope& scope) const {
+  const Blocks& b = *blocks_;
+  b.doorbell.report(scope.child("doorbell"));
+  b.command_unit.report(scope.child("command_unit"));
+  b.wqe_fetch.report(scope.child("wqe_fetch"));
+  b.contexts.report(scope.child("qp_context_cache"));
+  b.cq_contexts.report(scope.child("cq_context_cache"));
+  b.keys.report(scope.child("key_cache"));
+  b.translations.report(scope.child("translation_cache"));
+  b.local_keys.report(scope.child("local_key_checker"));
+  b.remote_keys.report(scope.child("key_checker"));
+  b.requester.report(scope.child("requester"));
+  b.responder.report(scope.child("responder"));
+  b.completer.report(scope.child("completer"));
+  b.cqe_writer.report(scope.child("cqe_writer"));
+  b.pcie.report(scope.child("pcie_endpoint"));
+  b.mac_tx.report(scope.child("port"));
+  b.mac_rx.report(scope.child("port"));
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// One RDMA NIC: construction and wiring only. Stands alone: everything it needs comes through
+//
+//   dma   TLM-2.0 initiator socket: bus-master DMA (payloads carry model/pcie_tlp's extension)
+//   bar   TLM-2.0 target socket: BAR 0 (model/nic_abi), blocking, non-blocking and debug
+//   port  PacketSink for what comes off the wire; connect() names the sink of what goes out
+//
+//   doorbell -> wqe_fetch -> requester -> mac_tx            mac_rx -> responder -> ACK -> mac_tx
+//       \-> command_unit       | key check, payload read      |   \     | key check, payload write
+//                              v                              v    \-> completer -> cqe_writer
+//                         pcie_endpoint <---- contexts, keys, translations: caches over host RAM
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "model/clock.h"
+#include "model/metrics.h"
+#include "model/packet.h"
+#include "model/probe.h"
+#include "model/scheduler.h"
+#include "nic/nic_config.h"
+
+namespace rnicsim {
+
+/// What a NIC gets from the system it is part of.
+struct NicWiring {
+  Scheduler& scheduler;
+  PacketPool& packets;
+  PortIdentity identity;
+  std::uint8_t index = 0;   ///< run-wide; part of the names of its work requests
+  BitRate port_rate;
+  bool elided_payload = false;
+  std::uint64_t seed = 0;
+};
+
+class Nic : public sc_core::sc_module {
+ public:
+  Nic(const sc_core::sc_module_name& name, const NicWiring& wiring, const NicConfig& config);
+  ~Nic() override;
+
+  tlm::tlm_initiator_socket<64> dma{"dma"};
+  tlm::tlm_target_socket<64> bar{"bar"};
+  PacketSink& port();
+  void connect(PacketSink& link);
+
+  /// Numbers of frames and bytes that have passed the port, for conservation checks.
+  struct PortTotals {
+    std::uint64_t sent_packets, sent_bytes, received_packets, received_bytes;
+  };
+  PortTotals totals() const;
+  /// Nothing is under way inside.
+  bool idle() const;
+  void attach(ProbeSink* sink, std::uint32_t component);
+  void report(const MetricScope& scope) const;
+
+ private:
+  struct Blocks;
+  std::unique_ptr<Blocks> blocks_;
+};
+
+}  // namespace rnicsim

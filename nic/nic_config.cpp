@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include "nic/nic_config.h"
+
+namespace rnicsim {
+
+void NicConfig::describe(Fields& fields) {
+  fields.field("clock", clock, range(Frequency::mhz(1), Frequency::mhz(10000)),
+               "clock that all latencies in cycles count");
+  fields.object("pcie", pcie, "bus master: tags and read buffer");
+  fields.object("doorbell", doorbell, "doorbell registers");
+  fields.object("command_unit", command_unit, "executes the driver's commands");
+  fields.object("wqe_fetch", wqe_fetch, "fetch of send queue entries");
+  fields.object("qp_context_cache", qp_context_cache, "cache of queue pair contexts");
+  fields.object("cq_context_cache", cq_context_cache, "cache of completion queue contexts");
+  fields.object("key_cache", key_cache, "cache of memory key entries");
+  fields.object("translation_cache", translation_cache, "the TLB");
+  fields.object("key_checker", key_checker, "state machine that checks keys");
+  fields.object("requester", requester, "turns work requests into packets");
+  fields.object("responder", responder, "takes request packets");
+  fields.object("completer", completer, "takes acknowledgements");
+  fields.object("cqe_writer", cqe_writer, "writes completion entries");
+  fields.object("mac_rx", mac_rx, "receive side of the port");
+}
+
+}  // namespace rnicsim

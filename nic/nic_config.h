@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The settings of one NIC: those of its blocks under the blocks' names.
+#pragma once
+
+#include "model/units.h"
+#include "nic/command_unit.h"
+#include "nic/doorbell.h"
+#include "nic/host_table_cache.h"
+#include "nic/key_checker.h"
+#include "nic/mac_rx.h"
+#include "nic/pcie_endpoint.h"
+#include "nic/requester.h"
+#include "nic/responder.h"
+#include "nic/translation_cache.h"
+#include "nic/wqe_fetch.h"
+
+namespace rnicsim {
+
+struct NicConfig {
+  Frequency clock = Frequency::mhz(400);
+  PcieEndpointConfig pcie;
+  DoorbellConfig doorbell;
+  CommandUnitConfig command_unit;
+  WqeFetchConfig wqe_fetch;
+  HostTableCacheConfig qp_context_cache;
+  HostTableCacheConfig cq_context_cache;
+  HostTableCacheConfig key_cache;
+  TranslationCacheConfig translation_cache;
+  KeyCheckerConfig key_checker;
+  RequesterConfig requester;
+  ResponderConfig responder;
+  PipelineConfig completer{Cycles(10), Cycles(2)};
+  PipelineConfig cqe_writer{Cycles(6), Cycles(2)};
+  MacRxConfig mac_rx;
+  void describe(Fields& fields);
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#include "nic/pcie_endpoint.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/invariant.h"
+
+namespace rnicsim {
+
+namespace {
+
+constexpr std::size_t index_of(DmaEngineId engine) { return static_cast<std::size_t>(engine); }
+constexpr std::size_t index_of(DmaPurpose purpose) { return static_cast<std::size_t>(purpose); }
+
+}  // namespace
+
+void PcieEndpointConfig::describe(Fields& fields) {
+  fields.field("tags", tags, range(1, 1024), "outstanding memory read TLPs");
+  fields.field("read_buffer", read_buffer, range(Bytes(4096), Bytes(1 << 24)),
+               "bytes of completions that may be outstanding");
+  fields.field("max_read_request", max_read_request, range(Bytes(128), Bytes(4096)),
+               "read request size that a tag stands for");
+}
+
+PcieEndpoint::PcieEndpoint(Scheduler& scheduler, const PcieEndpointConfig& config,
+                           std::string name)
+    : socket((name + "_socket").c_str()),
+      scheduler_(scheduler),
+      config_(config),
+      name_(std::move(name)),
+      tags_free_(config.tags),
+      buffer_free_(config.read_buffer.count()) {
+  socket.bind(*this);
+}
+
+PcieEndpoint::~PcieEndpoint() = default;
+
+void PcieEndpoint::submit(DmaRequest request) {
+  if (request.bytes == 0 || request.bytes > 4096)
+    throw InvariantBroken(name_, scheduler_.now(), "a DMA request must have 1 to 4096 bytes");
+  if (!request.write && tags_for(request) > config_.tags)
+    throw InvariantBroken(name_, scheduler_.now(), "a DMA read needs more tags than there are");
+  ++outstanding_;
+  queues_[index_of(request.engine)].push(std::move(request));
+  pump();
+}
+
+std::uint32_t PcieEndpoint::tags_for(const DmaRequest& request) const {
+  return static_cast<std::uint32_t>(divide_up(request.bytes, config_.max_read_request.count()));
+}
+
+PcieEndpoint::Blocked PcieEndpoint::blocked(const DmaRequest& request) const {
+  if (request.write) return Blocked::kNo;
+  if (tags_for(request) > tags_free_) return Blocked::kTags;
+  if (request.bytes > buffer_free_) return Blocked::kReadBuffer;
+  return Blocked::kNo;
+}
+
+void PcieEndpoint::pump() {
+  if (pumping_) return;
+  pumping_ = true;
+  while (in_request_ == nullptr && issue_next()) {
+  }
+  pumping_ = false;
+}
+
+/// Issues the head of the next engine in turn that is not blocked.
+bool PcieEndpoint::issue_next() {
+  Blocked why = Blocked::kNo;
+  for (unsigned i = 0; i < kDmaEngines; ++i) {
+    const unsigned engine = (turn_ + i) % kDmaEngines;
+    auto& queue = queues_[engine];
+    if (queue.empty()) continue;
+    const Blocked blocked_by = blocked(queue.front());
+    if (blocked_by != Blocked::kNo) {
+      why = blocked_by;
+      continue;
+    }
+    turn_ = (engine + 1) % kDmaEngines;
+    note_stall(Blocked::kNo);
+    send(make(queue.take()));
+    return true;
+  }
+  note_stall(why);
+  return false;
+}
+
+void PcieEndpoint::note_stall(Blocked blocked) {
+  if (blocked == stalled_by_) return;
+  if (stalled_by_ != Blocked::kNo)
+    stalled_[static_cast<std::size_t>(stalled_by_)] += scheduler_.now() - stalled_since_;
+  stalled_by_ = blocked;
+  stalled_since_ = scheduler_.now();
+}
+
+PcieEndpoint::Transaction& PcieEndpoint::make(const DmaRequest& request) {
+  if (free_.empty()) {
+    transactions_.push_back(std::make_unique<Transaction>());
+    Transaction& fresh = *transactions_.back();
+    fresh.index = static_cast<std::uint32_t>(transactions_.size() - 1);
+    fresh.set_mm(this);
+    fresh.extension = new DmaExtension;
+    fresh.set_extension(fresh.extension);
+    free_.push_back(&fresh);
+  }
+  Transaction& transaction = *free_.back();
+  free_.pop_back();
+  std::uint8_t* data = request.data;
+  if (data == nullptr) {
+    data = scratch_;
+  } else if (request.write && request.bytes <= kInlineBytes) {
+    std::memcpy(transaction.inline_data.data(), data, request.bytes);
+    data = transaction.inline_data.data();
+  }
+  transaction.acquire();
+  transaction.set_command(request.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
+  transaction.set_address(request.address.value());
+  transaction.set_data_ptr(data);
+  transaction.set_data_length(request.bytes);
+  transaction.set_streaming_width(request.bytes);
+  transaction.set_byte_enable_ptr(nullptr);
+  transaction.set_byte_enable_length(0);
+  transaction.set_dmi_allowed(false);
+  transaction.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  transaction.keep = request.keep;
+  transaction.done = request.done;
+  transaction.needs_end_response = false;
+  transaction.tags = request.write ? 0 : tags_for(request);
+  transaction.read_bytes = request.write ? 0 : request.bytes;
+  DmaExtension& extension = *transaction.extension;
+  extension.engine = request.engine;
+  extension.purpose = request.purpose;
+  extension.tag = static_cast<std::uint16_t>(config_.tags - tags_free_);
+  extension.relaxed_ordering = false;
+  extension.no_snoop = false;
+  extension.elided = request.data == nullptr;
+  extension.work_request = request.work_request;
+  extension.first_byte = Time();
+  extension.last_byte = Time();
+  return transaction;
+}
+
+void PcieEndpoint::send(Transaction& transaction) {
+  tags_free_ -= transaction.tags;
+  buffer_free_ -= transaction.read_bytes;
+  most_tags_ = std::max(most_tags_, config_.tags - tags_free_);
+  const auto purpose = index_of(transaction.extension->purpose);
+  if (transaction.is_write()) {
+    ++writes_;
+    written_by_purpose_[purpose] += Bytes(transaction.get_data_length());
+  } else {
+    ++reads_;
+    read_by_purpose_[purpose] += Bytes(transaction.get_data_length());
+  }
+  in_request_ = &transaction;
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  sc_core::sc_time delay = scheduler_.annotation();
+  const tlm::tlm_sync_enum answer = socket->nb_transport_fw(transaction, phase, delay);
+  scheduler_.ask_kernel();
+  if (answer == tlm::TLM_ACCEPTED) return;
+  const Time time = scheduler_.at_delay(delay);
+  if (answer == tlm::TLM_COMPLETED) {
+    when(time, call<&PcieEndpoint::request_ended>(this, transaction.index));
+    when(time, call<&PcieEndpoint::responded>(this, transaction.index));
+  } else if (phase == tlm::END_REQ) {
+    when(time, call<&PcieEndpoint::request_ended>(this, transaction.index));
+  } else if (phase == tlm::BEGIN_RESP) {
+    transaction.needs_end_response = true;
+    when(time, call<&PcieEndpoint::request_ended>(this, transaction.index));
+    when(time, call<&PcieEndpoint::responded>(this, transaction.index));
+  } else {
+    throw InvariantBroken(name_, scheduler_.now(), "the target answered with an illegal phase");
+  }
+}
+
+/// Runs the callback at `time`: at once if that is now and hardware is running; after the hardware
+/// of its instant if a foreign process called.
+void PcieEndpoint::when(Time time, Callback callback) {
+  if (!scheduler_.inside())
+    scheduler_.at_software(time, callback);
+  else if (time == scheduler_.now())
+    callback();
+  else
+    scheduler_.at(time, callback);
+}
+
+tlm::tlm_sync_enum PcieEndpoint::nb_transport_bw(tlm::tlm_generic_payload& payload,
+                                                 tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  auto& transaction = static_cast<Transaction&>(payload);
+  const Time time = scheduler_.enter_foreign(delay);
+  if (phase == tlm::END_REQ) {
+    when(time, call<&PcieEndpoint::request_ended>(this, transaction.index));
+    return tlm::TLM_ACCEPTED;
+  }
+  if (phase != tlm::BEGIN_RESP)
+    throw InvariantBroken(name_, scheduler_.now(), "an illegal phase came on the backward path");
+  // A bare BEGIN_RESP ends the request too.
+  when(time, call<&PcieEndpoint::request_ended>(this, transaction.index));
+  when(time, call<&PcieEndpoint::responded>(this, transaction.index));
+  phase = tlm::END_RESP;
+  return tlm::TLM_COMPLETED;
+}
+
+void PcieEndpoint::request_ended(std::uint64_t index) {
+  if (in_request_ != transactions_[index].get()) return;
+  in_request_ = nullptr;
+  pump();
+}
+
+void PcieEndpoint::responded(std::uint64_t index) {
+  Transaction& transaction = *transactions_[index];
+  if (transaction.is_response_error())
+    throw InvariantBroken(name_, scheduler_.now(),
+                          std::string("DMA ") + (transaction.is_write() ? "write to" : "read of") +
+                              " physical address " + std::to_string(transaction.get_address()) +
+                              " for " + name_of(transaction.extension->purpose) +
+                              " answered with " + transaction.get_response_string(),
+                          "dma_error");
+  if (transaction.needs_end_response) {
+    tlm::tlm_phase phase = tlm::END_RESP;
+    sc_core::sc_time delay = scheduler_.annotation();
+    socket->nb_transport_fw(transaction, phase, delay);
+    scheduler_.ask_kernel();
+  }
+  tags_free_ += transaction.tags;
+  buffer_free_ += transaction.read_bytes;
+  --outstanding_;
+  const Callback done = transaction.done;
+  transaction.release();
+  if (done) done();
+  pump();
+}
+
+void PcieEndpoint::free(tlm::tlm_generic_payload* payload) {
+  auto* transaction = static_cast<Transaction*>(payload);
+  transaction->keep.reset();
+  free_.push_back(transaction);
+}
+
+void PcieEndpoint::report(const MetricScope& scope) const {
+  scope.count("dma_reads", reads_, "DMA read requests");
+  scope.count("dma_writes", writes_, "DMA write requests");
+  scope.count("tags.occupancy.max", most_tags_, "most read tags in use at once");
+  scope.time("stalled.tags", stalled_[static_cast<std::size_t>(Blocked::kTags)],
+             "a read waited for tags");
+  scope.time("stalled.read_buffer", stalled_[static_cast<std::size_t>(Blocked::kReadBuffer)],
+             "a read waited for read buffer");
+  for (std::size_t i = 0; i < kDmaPurposes; ++i) {
+    const std::string purpose = name_of(static_cast<DmaPurpose>(i));
+    if (read_by_purpose_[i] != Bytes(0))
+      scope.bytes("read." + purpose, read_by_purpose_[i], "bytes read by DMA for this purpose");
+    if (written_by_purpose_[i] != Bytes(0))
+      scope.bytes("written." + purpose, written_by_purpose_[i],
+                  "bytes written by DMA for this purpose");
+  }
+}
+
+}  // namespace rnicsim

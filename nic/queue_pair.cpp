@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "nic/queue_pair.h"
+
+namespace rnicsim {
+
+SendWqe SendWqe::decode(const std::uint8_t* wqe, const abi::ControlSegment& control) {
+  SendWqe out;
+  out.block = control.wqe_index;
+  out.blocks = static_cast<std::uint16_t>(control.blocks());
+  out.opcode = control.opcode;
+  out.signaled = (control.flags & abi::ControlSegment::kSignaled) != 0;
+  const std::uint32_t end = control.segments * abi::kSegmentBytes;
+  std::uint32_t at = abi::kSegmentBytes;
+  if (control.opcode == abi::WqeOpcode::kRdmaWrite) {
+    out.remote = abi::RemoteAddressSegment::read(wqe + at);
+    at += abi::kSegmentBytes;
+  }
+  while (at < end) {
+    if (abi::InlineSegment::is_inline(wqe + at)) {
+      const abi::InlineSegment segment = abi::InlineSegment::read(wqe + at);
+      // Inline data stand alone: a WQE that mixes them with gathered segments is malformed.
+      if (out.segment_count != 0 || at + abi::InlineSegment::kHeaderBytes + segment.byte_count > end)
+        out.malformed = true;
+      out.inline_at = static_cast<std::uint16_t>(at + abi::InlineSegment::kHeaderBytes);
+      out.inline_bytes = static_cast<std::uint16_t>(segment.byte_count);
+      out.length = segment.byte_count;
+      return out;
+    }
+    if (out.segment_count == kMaxSegments) {
+      out.malformed = true;
+      return out;
+    }
+    const abi::DataSegment segment = abi::DataSegment::read(wqe + at);
+    out.segments[out.segment_count++] = segment;
+    out.length += segment.byte_count;
+    at += abi::kSegmentBytes;
+  }
+  return out;
+}
+
+void NicQueuePair::retire_wqes() {
+  while (!to_send.empty() && first_wqe != sending && to_send.front().gathering == 0) {
+    const SendWqe& front = to_send.front();
+    oldest_block = static_cast<std::uint16_t>(front.block + front.blocks);
+    to_send.pop();
+    ++first_wqe;
+  }
+}
+
+void NicQueuePair::void_window() {
+  ++epoch;
+  for (std::size_t i = 0; i < to_send.size(); ++i) to_send.at(i).gathering = 0;
+}
+
+void NicQueuePair::reset(std::uint16_t first_block) {
+  oldest_block = decoded_block = first_block;
+  first_wqe += static_cast<std::uint32_t>(to_send.size());
+  sending = first_wqe;
+  to_send.clear();
+  offset = 0;
+  started = send_stopped = false;
+  ++epoch;
+  next_wqe_at = Time();
+  since_ack_request = 0;
+  outstanding.clear();
+  receiving = receive_failed = nak_sent = false;
+  receive_left = 0;
+}
+
+}  // namespace rnicsim

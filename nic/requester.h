@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// The requester: turns WQEs into packets (IBTA 9.4, 9.7). Cuts messages by the path MTU, checks the
+// lkey of each data segment, translates, has the payload read from host RAM, builds RETH and PSN,
+// asks for acknowledgements, and gives the packets to the port in order.
+//
+// Pipeline: one packet a turn (tx_scheduler) through `pipeline`; the payload reads of up to
+// `transmit_buffer` bytes are under way at once; a packet whose payload has come passes
+// `header_pipeline` and queues at the port. All packets of the NIC leave in the order of their
+// turns, so a translation miss of one queue pair holds up those behind it.
+// Of one queue pair, WQEs start at least `wqe_interval` apart (the per-QP processing time that
+// bounds the message rate of a single queue pair).
+#pragma once
+
+#include "model/clock.h"
+#include "model/config_reader.h"
+#include "model/metrics.h"
+#include "model/pipeline.h"
+#include "model/probe.h"
+#include "model/ring.h"
+#include "model/scheduler.h"
+#include "nic/key_checker.h"
+#include "nic/mac_tx.h"
+#include "nic/nic_port.h"
+#include "nic/pcie_endpoint.h"
+#include "nic/queue_pair.h"
+#include "nic/tx_scheduler.h"
+
+namespace rnicsim {
+
+class Completer;
+class WqeFetch;
+
+struct RequesterConfig {
+  PipelineConfig pipeline{Cycles(20), Cycles(4)};
+  PipelineConfig header_pipeline{Cycles(8), Cycles(2)};
+  Time wqe_interval = Time::ns(140);
+  Bytes transmit_buffer{64 * 1024};
+  std::uint32_t ack_request_interval = 64;
+  void describe(Fields& fields);
+};
+
+class Requester {
+ public:
+  struct Wiring {
+    Scheduler& scheduler;
+    const Clock& clock;
+    PcieEndpoint& pcie;
+    QpContextCache& contexts;
+    QueuePairTable& qps;
+    KeyChecker& key_checker;
+    NicPort& port;
+    MacTx& mac;
+    bool elided;  ///< payload bytes are accounted, not moved
+  };
+  Requester(const Wiring& wiring, const RequesterConfig& config);
+  void connect(Completer& completer, WqeFetch& wqe_fetch) {
+    completer_ = &completer;
+    wqe_fetch_ = &wqe_fetch;
+  }
+
+  /// The queue pair has decoded WQEs (or may send again).
+  void ready(NicQueuePair& qp);
+  /// The port began to send a request packet with this much payload: its buffer is free.
+  void packet_started(std::uint64_t payload_bytes);
+  bool idle() const { return window_.empty(); }
+
+  Probe probe;
+  void report(const MetricScope& scope) const;
+
+ private:
+  /// A packet between its turn and the port.
+  struct Slot {
+    PacketRef packet;
+    NicQueuePair* qp = nullptr;
+    std::uint32_t epoch = 0;
+    std::uint32_t wqe = 0;        ///< its number in the queue pair's to_send
+    WorkRequestId id;
+    std::uint32_t length = 0;     ///< payload bytes
+    std::uint32_t gathered = 0;   ///< bytes whose reads have been issued
+    std::uint32_t reading = 0;    ///< DMA reads outstanding
+    std::uint64_t offset = 0;     ///< of the payload in the message
+    Time read_since;
+    KeyCheck check;
+    bool checking = false;
+    CompletionStatus failed = CompletionStatus::kSuccess;
+    bool complete() const { return reading == 0 && gathered == length && !checking; }
+    bool is_void() const { return epoch != qp->epoch; }
+  };
+
+  void kick();
+  void turn();
+  void retry_turn(std::uint64_t qpn);
+  bool start_message(NicQueuePair& qp, const SendWqe& wqe);
+  void make_packet(NicQueuePair& qp, abi::QpContext& context);
+  PacketRef build(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe, std::uint32_t length);
+  void finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn);
+  void copy_inline(NicQueuePair& qp, const SendWqe& wqe, Slot& slot);
+  void gathered(Slot& slot);
+  void advance(std::uint64_t sequence);
+  void begin_check(Slot& slot, const SendWqe& wqe);
+  void issue_reads(std::uint64_t sequence);
+  void payload_read(std::uint64_t sequence);
+  void drain_window();
+  Slot& slot(std::uint64_t sequence) { return window_.at(sequence - first_); }
+
+  Wiring w_;
+  RequesterConfig config_;
+  Completer* completer_ = nullptr;
+  WqeFetch* wqe_fetch_ = nullptr;
+  Pipeline pipeline_;
+  Pipeline header_pipeline_;
+  TxScheduler tx_scheduler_;
+  Ring<Slot> window_;
+  std::uint64_t first_ = 0;  ///< sequence number of window_.front()
+  bool turn_armed_ = false;
+  Bytes buffered_;
+  Bytes most_buffered_;
+  std::uint64_t packets_ = 0;
+  std::uint64_t messages_ = 0;
+  Time stalled_buffer_;
+  Time stalled_since_ = Time::never();
+};
+
+}  // namespace rnicsim

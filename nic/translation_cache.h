@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// The NIC's TLB: (key entry, page of its region) -> physical address, over the host-resident
+// translation table. Aware of page size, because it counts in pages of the key entry's own size: a
+// 2 MiB page takes one entry, as a 4 KiB page does.
+//
+// An entry is 8 B of table; a line of `line_entries` neighbours is fetched and replaced as one (one
+// 64 B read by default), so `entries` / `line_entries` lines exist. A hit costs cycles, a miss a
+// walk (nic/memory_translation), limited by `outstanding_misses`.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <vector>
+
+#include "model/config_reader.h"
+#include "nic/cache_directory.h"
+#include "nic/memory_translation.h"
+
+namespace rnicsim {
+
+struct TranslationCacheConfig {
+  CacheGeometry geometry{2048, 4, Replacement::kLru};
+  std::uint32_t line_entries = 8;
+  Cycles hit_latency{4};
+  std::uint32_t outstanding_misses = 2;
+  void describe(Fields& fields);
+};
+
+class TranslationCache : private MemoryTranslation::Client {
+ public:
+  TranslationCache(Scheduler& scheduler, PcieEndpoint& pcie, const TranslationCacheConfig& config,
+                   std::uint64_t seed);
+
+  struct Result {
+    enum class State : std::uint8_t { kHit, kMiss, kNotPresent } state;
+    PhysicalAddress address;  ///< of the byte asked for
+    std::uint32_t bytes;      ///< how many from there are on the same page
+  };
+  /// Translates `address`, which lies in the region of `key`. On a miss `retry` runs when the line
+  /// has come. `wanted` caps `bytes`.
+  Result lookup(const abi::KeyEntry& key, VirtualAddress address, std::uint32_t wanted,
+                Callback retry, WorkRequestId work_request);
+  /// Forgets every translation of a key entry (deregistration).
+  void invalidate(std::uint32_t key_index);
+
+  Cycles hit_latency() const { return config_.hit_latency; }
+  void report(const MetricScope& scope) const;
+
+ private:
+  struct Pending {
+    std::uint64_t line_key = 0;
+    bool active = false;
+    bool stale = false;
+    std::vector<Callback> waiters;
+  };
+  void walked(const MemoryTranslation::Walk& walk, const MemoryTranslation::Line& line) override;
+  void miss(const abi::KeyEntry& key, std::uint64_t page, std::uint64_t line_key, Callback retry,
+            WorkRequestId work_request);
+
+  TranslationCacheConfig config_;
+  CacheDirectory directory_;
+  std::vector<MemoryTranslation::Line> lines_;
+  std::deque<Pending> pending_;
+  std::vector<Callback> serving_;
+  MemoryTranslation walker_;
+  std::uint64_t hits_ = 0;
+  std::uint64_t misses_ = 0;
+};
+
+}  // namespace rnicsim

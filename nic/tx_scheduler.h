@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Which queue pair sends next: round robin, a packet a turn, among those that have something to
+// send and whose pacing time has come. Takes no time of its own (the requester's pipeline has it).
+#pragma once
+
+#include "model/callback.h"
+#include "model/ring.h"
+#include "model/scheduler.h"
+#include "nic/queue_pair.h"
+
+namespace rnicsim {
+
+class TxScheduler {
+ public:
+  /// `kick` runs whenever a queue pair becomes ready.
+  TxScheduler(Scheduler& scheduler, QueuePairTable& qps, Callback kick)
+      : scheduler_(scheduler), qps_(qps), kick_(kick) {}
+
+  /// The queue pair may send from `from` on. REQUIRES: it is not in here already.
+  void add(NicQueuePair& qp, Time from) {
+    if (from <= scheduler_.now())
+      push(qp);
+    else
+      scheduler_.at(from, call<&TxScheduler::due>(this, qp.qpn.value()));
+  }
+  bool empty() const { return ready_.empty(); }
+  NicQueuePair& take() { return *ready_.take(); }
+
+ private:
+  void due(std::uint64_t qpn) { push(qps_.at(Qpn(static_cast<std::uint32_t>(qpn)))); }
+  void push(NicQueuePair& qp) {
+    ready_.push(&qp);
+    kick_();
+  }
+  Scheduler& scheduler_;
+  QueuePairTable& qps_;
+  Callback kick_;
+  Ring<NicQueuePair*> ready_;
+};
+
+}  // namespace rnicsim

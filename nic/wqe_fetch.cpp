@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "nic/wqe_fetch.h"
+
+#include <algorithm>
+
+#include "nic/completer.h"
+#include "nic/requester.h"
+
+namespace rnicsim {
+
+namespace {
+
+constexpr std::uint32_t kMask = NicQueuePair::kPrefetchBlocks - 1;
+
+Qpn qpn_in(std::uint64_t argument) { return Qpn(static_cast<std::uint32_t>(argument >> 16)); }
+std::uint16_t low_in(std::uint64_t argument) { return static_cast<std::uint16_t>(argument); }
+std::uint64_t pack(Qpn qpn, std::uint16_t low) {
+  return std::uint64_t{qpn.value()} << 16 | low;
+}
+
+/// Work requests of these states are fetched: to be sent, or to be flushed.
+bool fetches_in(QpState state) { return state == QpState::kRts || state == QpState::kErr; }
+
+}  // namespace
+
+void WqeFetchConfig::describe(Fields& fields) {
+  fields.field("blocks_per_fetch", blocks_per_fetch, range(1, NicQueuePair::kPrefetchBlocks),
+               "basic blocks of 64 B read from the send queue at once, at most");
+}
+
+void WqeFetch::produced(Qpn qpn, std::uint16_t producer) { apply(pack(qpn, producer)); }
+
+void WqeFetch::apply(std::uint64_t argument) {
+  const Qpn qpn = qpn_in(argument);
+  abi::QpContext* context = contexts_.lookup(qpn.value(), call<&WqeFetch::apply>(this, argument));
+  if (context == nullptr) return;
+  if (!fetches_in(context->state)) {
+    ++ignored_;
+    return;
+  }
+  // Two doorbells may arrive as one late look-up: only forward moves count.
+  const auto forward = static_cast<std::int16_t>(low_in(argument) - context->send_producer);
+  if (forward > 0) {
+    context->send_producer = low_in(argument);
+    contexts_.mark_dirty(qpn.value());
+  }
+  try_fetch(qpn.value());
+}
+
+void WqeFetch::try_fetch(std::uint64_t number) {
+  const Qpn qpn(static_cast<std::uint32_t>(number));
+  NicQueuePair& qp = qps_.at(qpn);
+  if (qp.fetching) return;
+  abi::QpContext* context = contexts_.lookup(qpn.value(), call<&WqeFetch::try_fetch>(this, number));
+  if (context == nullptr || !fetches_in(context->state)) return;
+  const std::uint16_t first = context->send_consumer;
+  const auto available = static_cast<std::uint16_t>(context->send_producer - first);
+  const auto held = static_cast<std::uint16_t>(first - qp.oldest_block);
+  const std::uint32_t ring = 1u << context->log_send_blocks;
+  const std::uint32_t blocks =
+      std::min({std::uint32_t{available}, config_.blocks_per_fetch,
+                NicQueuePair::kPrefetchBlocks - held, ring - (first & (ring - 1)),
+                NicQueuePair::kPrefetchBlocks - (first & kMask)});
+  if (blocks == 0) return;
+  qp.fetching = true;
+  context->send_consumer = static_cast<std::uint16_t>(first + blocks);
+  contexts_.mark_dirty(qpn.value());
+  ++fetches_;
+  DmaRequest request;
+  request.engine = DmaEngineId::kQueueRead;
+  request.purpose = DmaPurpose::kSendQueue;
+  request.address = PhysicalAddress(context->send_ring.value() +
+                                    std::uint64_t{first & (ring - 1)} * abi::kWqeBlockBytes);
+  request.bytes = blocks * abi::kWqeBlockBytes;
+  request.data = qp.prefetch.data() + (first & kMask) * abi::kWqeBlockBytes;
+  request.work_request = WorkRequestId(nic_index_, qpn, context->work_requests);
+  request.done = call<&WqeFetch::fetched>(this, pack(qpn, static_cast<std::uint16_t>(blocks)));
+  probe(scheduler_.now(), ProbeKind::kWqeFetchStart, request.work_request, 0, request.bytes, 0);
+  pcie_.submit(request);
+}
+
+void WqeFetch::fetched(std::uint64_t argument) {
+  const Qpn qpn = qpn_in(argument);
+  abi::QpContext* context = contexts_.lookup(qpn.value(), call<&WqeFetch::fetched>(this, argument));
+  if (context == nullptr) return;
+  NicQueuePair& qp = qps_.at(qpn);
+  qp.fetching = false;
+  if (!fetches_in(context->state)) return;  // reset while the fetch was under way
+  decode(qp, *context);
+  if (context->state == QpState::kErr)
+    completer_->flush(qp, *context);
+  else
+    requester_->ready(qp);
+  try_fetch(qpn.value());
+}
+
+/// Takes apart every WQE that is wholly here.
+void WqeFetch::decode(NicQueuePair& qp, abi::QpContext& context) {
+  std::uint8_t wqe[abi::kMaxWqeBytes];
+  while (qp.decoded_block != context.send_consumer) {
+    const std::uint8_t* start =
+        qp.prefetch.data() + (qp.decoded_block & kMask) * abi::kWqeBlockBytes;
+    const abi::ControlSegment control = abi::ControlSegment::read(start);
+    // A WQE has at least its control segment; software that says less would stop the queue.
+    const std::uint32_t blocks = std::max(1u, control.blocks());
+    const auto here = static_cast<std::uint16_t>(context.send_consumer - qp.decoded_block);
+    if (blocks > here) return;
+    for (std::uint32_t i = 0; i < blocks; ++i)
+      std::copy_n(
+          qp.prefetch.data() + ((qp.decoded_block + i) & kMask) * abi::kWqeBlockBytes,
+          abi::kWqeBlockBytes, wqe + i * abi::kWqeBlockBytes);
+    SendWqe decoded = SendWqe::decode(wqe, control);
+    decoded.block = qp.decoded_block;
+    decoded.blocks = static_cast<std::uint16_t>(blocks);
+    decoded.malformed |= control.qpn != qp.qpn || control.wqe_index != qp.decoded_block;
+    decoded.id = WorkRequestId(nic_index_, qp.qpn, context.work_requests++);
+    contexts_.mark_dirty(qp.qpn.value());
+    qp.decoded_block = static_cast<std::uint16_t>(qp.decoded_block + blocks);
+    ++wqes_;
+    probe(scheduler_.now(), ProbeKind::kWqeFetched, decoded.id, 0, decoded.length,
+          blocks * abi::kWqeBlockBytes);
+    qp.to_send.push(decoded);
+  }
+}
+
+void WqeFetch::recover(Qpn qpn) { read_record(qpn.value()); }
+
+void WqeFetch::read_record(std::uint64_t qpn) {
+  const auto index = static_cast<std::uint32_t>(qpn);
+  const abi::QpContext* context =
+      contexts_.lookup(index, call<&WqeFetch::read_record>(this, qpn));
+  if (context == nullptr) return;
+  std::size_t at = 0;
+  while (at < recoveries_.size() && recoveries_[at].qpn != 0) ++at;
+  if (at == recoveries_.size()) recoveries_.emplace_back();
+  recoveries_[at].qpn = index;
+  ++recovered_;
+  DmaRequest request;
+  request.engine = DmaEngineId::kQueueRead;
+  request.purpose = DmaPurpose::kDoorbellRecord;
+  request.address = context->doorbell_record;
+  request.bytes = abi::DoorbellRecord::kBytes;
+  request.data = recoveries_[at].record;
+  request.done = call<&WqeFetch::recovered>(this, at);
+  pcie_.submit(request);
+}
+
+void WqeFetch::recovered(std::uint64_t at) {
+  const auto record = abi::DoorbellRecord::read(recoveries_[at].record);
+  const Qpn qpn(recoveries_[at].qpn);
+  recoveries_[at].qpn = 0;
+  produced(qpn, static_cast<std::uint16_t>(record.send_counter));
+}
+
+void WqeFetch::report(const MetricScope& scope) const {
+  scope.count("fetches", fetches_, "DMA reads of the send queues");
+  scope.count("wqes", wqes_, "WQEs taken apart");
+  scope.count("ignored_doorbells", ignored_, "doorbells of queue pairs that may not send");
+  scope.count("doorbell_records_read", recovered_, "doorbell records read after lost doorbells");
+}
+
+}  // namespace rnicsim

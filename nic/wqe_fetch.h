@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Brings WQEs from the send queue in host RAM: after a doorbell, and as long as the ring holds more,
+// reads up to `blocks_per_fetch` basic blocks by one DMA read (never past the ring's end), takes
+// WQEs apart and hands them to the requester; those of a queue pair in error go to the completer to
+// be flushed. One fetch a queue pair at a time, at most NicQueuePair::kPrefetchBlocks ahead.
+#pragma once
+
+#include <deque>
+
+#include "model/clock.h"
+#include "model/config_reader.h"
+#include "model/metrics.h"
+#include "model/probe.h"
+#include "model/scheduler.h"
+#include "nic/pcie_endpoint.h"
+#include "nic/queue_pair.h"
+
+namespace rnicsim {
+
+class Requester;
+class Completer;
+
+struct WqeFetchConfig {
+  std::uint32_t blocks_per_fetch = 8;
+  void describe(Fields& fields);
+};
+
+class WqeFetch {
+ public:
+  WqeFetch(Scheduler& scheduler, PcieEndpoint& pcie, QpContextCache& contexts, QueuePairTable& qps,
+           const WqeFetchConfig& config, std::uint8_t nic_index)
+      : scheduler_(scheduler),
+        pcie_(pcie),
+        contexts_(contexts),
+        qps_(qps),
+        config_(config),
+        nic_index_(nic_index) {}
+  void connect(Requester& requester, Completer& completer) {
+    requester_ = &requester;
+    completer_ = &completer;
+  }
+
+  bool knows(Qpn qpn) const { return contexts_.in_range(qpn.value()); }
+  /// The send queue's producer index (next free basic block) moved.
+  void produced(Qpn qpn, std::uint16_t producer);
+  /// Some doorbells of this queue pair were lost: reads its doorbell record in host RAM.
+  void recover(Qpn qpn);
+  /// Prefetched blocks were used up, or the state changed: goes on if there is reason to.
+  void resume(Qpn qpn) { try_fetch(qpn.value()); }
+
+  Probe probe;
+  void report(const MetricScope& scope) const;
+
+ private:
+  void apply(std::uint64_t qpn_and_producer);
+  void try_fetch(std::uint64_t qpn);
+  void fetched(std::uint64_t qpn_and_blocks);
+  void decode(NicQueuePair& qp, abi::QpContext& context);
+  void recovered(std::uint64_t qpn);
+  void read_record(std::uint64_t qpn);
+
+  Scheduler& scheduler_;
+  PcieEndpoint& pcie_;
+  QpContextCache& contexts_;
+  QueuePairTable& qps_;
+  WqeFetchConfig config_;
+  std::uint8_t nic_index_;
+  Requester* requester_ = nullptr;
+  Completer* completer_ = nullptr;
+  struct Recovery {
+    std::uint32_t qpn = 0;
+    std::uint8_t record[abi::DoorbellRecord::kBytes] = {};
+  };
+  std::deque<Recovery> recoveries_;
+  std::uint64_t fetches_ = 0;
+  std::uint64_t wqes_ = 0;
+  std::uint64_t ignored_ = 0;
+  std::uint64_t recovered_ = 0;
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/presets.h"
+
+#include <filesystem>
+#include <set>
+
+#include "fabric/link_config.h"
+#include "host/host_config.h"
+#include "model/config_output.h"
+#include "model/json_path.h"
+#include "nic/nic_config.h"
+
+namespace rnicsim {
+namespace {
+
+/// Calls `use` with a default configuration of the kind.
+template <class Use>
+void with_config(PresetKind kind, Use use) {
+  switch (kind) {
+    case PresetKind::kHost: {
+      HostConfig config;
+      use(ConfigRef(config));
+      return;
+    }
+    case PresetKind::kNic: {
+      NicConfig config;
+      use(ConfigRef(config));
+      return;
+    }
+    case PresetKind::kLink:
+      break;
+  }
+  LinkConfig config;
+  use(ConfigRef(config));
+}
+
+/// A source names a value that the preset has, or an object of them.
+void check_sources(const JsonNode& sources, const JsonNode& values) {
+  for (const JsonNode& source : sources.children()) {
+    // The key has dots of its own: it stands in quotes behind the path.
+    const std::string path = "sources." + in_quotes(source.key());
+    if (!source.is_string()) throw error_at(source, path, "a string", source.found_text());
+    if (!has_node(values, source.key()))
+      throw error_at(source, path, "", "no such path in \"values\"");
+  }
+}
+
+/// Names come from scenario files; they must not lead out of the folder.
+bool is_file_name(const std::string& name) {
+  return !name.empty() && name[0] != '.' &&
+         name.find_first_of(std::string("/\\\0", 3)) == std::string::npos;
+}
+
+}  // namespace
+
+const char* name_of(PresetKind kind) {
+  switch (kind) {
+    case PresetKind::kHost:
+      return "host";
+    case PresetKind::kNic:
+      return "nic";
+    case PresetKind::kLink:
+      break;
+  }
+  return "link";
+}
+
+void Preset::describe(Fields& f) {
+  f.required().field("title", title, "what it is, in one line");
+  f.required().any("values", values, {"object"}, "as in a scenario");
+  f.required().any("sources", sources, {"object"},
+                   "path in values -> where the number is published, or that it is an assumption");
+}
+
+Preset read_preset(const JsonNode& document, PresetKind kind) {
+  Preset preset;
+  read_config(document, preset);
+  with_config(kind, [&](ConfigRef config) { read_config(*preset.values, config, "values"); });
+  check_sources(*preset.sources, *preset.values);
+  return preset;
+}
+
+JsonNode preset_schema(PresetKind kind) {
+  Preset preset;
+  JsonNode schema = config_schema(preset);
+  JsonNode& properties = *schema.find("properties");
+  with_config(kind, [&](ConfigRef config) { properties.set("values", config_schema(config)); });
+  JsonNode text = JsonNode::object();
+  text.set("type", JsonNode::string("string"));
+  properties.find("sources")->set("additionalProperties", std::move(text));
+  return schema;
+}
+
+std::shared_ptr<const Preset> PresetDirectories::find(PresetKind kind, const std::string& name) {
+  if (!is_file_name(name)) return nullptr;
+  for (const std::string& directory : directories_) {
+    const std::filesystem::path file =
+        std::filesystem::path(directory) / name_of(kind) / (name + ".json");
+    std::error_code ignored;
+    if (std::filesystem::exists(file, ignored))
+      return std::make_shared<const Preset>(read_preset(read_json_file(file.string()), kind));
+  }
+  return nullptr;
+}
+
+std::vector<std::string> PresetDirectories::names(PresetKind kind) {
+  std::set<std::string> names;
+  for (const std::string& directory : directories_) {
+    std::error_code ignored;
+    const std::filesystem::path folder = std::filesystem::path(directory) / name_of(kind);
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+      if (entry.path().extension() == ".json") names.insert(entry.path().stem().string());
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/scenario_checks.h"
+
+#include <map>
+
+#include "model/headers.h"
+#include "model/json_path.h"
+#include "model/nic_abi.h"
+#include "model/quantity.h"
+
+namespace rnicsim {
+namespace {
+
+/// The largest frame around a payload: the first packet of a WRITE carries a RETH.
+constexpr Bytes kRoceHeaderBytes{EthernetHeader::kBytes + Ipv4Header::kBytes + UdpHeader::kBytes +
+                                 Bth::kBytes + Reth::kBytes + kIcrcBytes.count() +
+                                 kFcsBytes.count()};
+
+/// A WQE that has room for nothing else beside the control and remote address segments.
+constexpr Bytes kMaxInlineBytes{abi::kMaxWqeBytes - 2 * abi::kSegmentBytes -
+                                abi::InlineSegment::kHeaderBytes};
+
+class Checker {
+ public:
+  Checker(const JsonNode& document, Scenario& scenario)
+      : document_(document), scenario_(scenario) {}
+
+  void run() {
+    host_names_ = unique_names(scenario_.hosts, "hosts");
+    unique_names(scenario_.workload, "workload");
+    const std::vector<std::string> variants = unique_names(scenario_.variants, "variants");
+    check_topology();
+    for (std::size_t i = 0; i < scenario_.workload.size(); ++i)
+      check_workload(scenario_.workload[i], "workload." + std::to_string(i));
+    for (std::size_t i = 0; i < scenario_.expect.size(); ++i) {
+      const std::string path = "expect." + std::to_string(i);
+      scenario_.expect[i].interpret(nearest_node(document_, path), path, variants);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& path, std::string problem,
+                         std::string nearest = {}) const {
+    const JsonNode& place = nearest_node(document_, path);
+    ConfigError::Detail detail;
+    detail.file = place.file();
+    detail.line = place.line();
+    detail.path = path;
+    detail.found = std::move(problem);
+    detail.nearest = std::move(nearest);
+    throw ConfigError(std::move(detail));
+  }
+
+  template <class T>
+  std::vector<std::string> unique_names(const std::vector<T>& items, const char* list) const {
+    std::vector<std::string> names;
+    std::map<std::string, std::size_t> first;
+    for (const T& item : items) {
+      const auto [known, is_new] = first.emplace(item.name, names.size());
+      if (!is_new)
+        fail(join_path(list, std::to_string(names.size())) + ".name",
+             in_quotes(item.name) + " is already the name of " + list + '.' +
+                 std::to_string(known->second));
+      names.push_back(item.name);
+    }
+    return names;
+  }
+
+  void check_topology() const {
+    const std::size_t hosts = scenario_.hosts.size();
+    if (hosts != 2)
+      fail("hosts",
+           "topology \"back_to_back\" needs exactly 2 hosts, found " + std::to_string(hosts));
+    for (std::size_t i = 0; i < hosts; ++i) {
+      const std::size_t nics = scenario_.hosts[i].nics.size();
+      if (nics != 1)
+        fail("hosts." + std::to_string(i) + ".nics",
+             "topology \"back_to_back\" needs exactly 1 NIC in each host, found " +
+                 std::to_string(nics));
+    }
+  }
+
+  void check_host(const std::string& name, const std::string& path) const {
+    for (const std::string& known : host_names_)
+      if (known == name) return;
+    const std::string nearest = nearest_of(name, host_names_);
+    std::string problem = "unknown host " + in_quotes(name);
+    if (nearest.empty()) problem += "; known: " + one_of_text(host_names_);
+    fail(path, std::move(problem), nearest);
+  }
+
+  void check_workload(WorkloadSpec& workload, const std::string& path) const {
+    check_host(workload.from, path + ".from");
+    check_host(workload.to, path + ".to");
+    const Bytes mtu = scenario_.fabric.link.config.mtu;
+    if (workload.path_mtu + kRoceHeaderBytes > mtu)
+      fail(path + ".path_mtu", to_text(workload.path_mtu) + " of payload and " +
+                                   to_text(kRoceHeaderBytes) +
+                                   " of headers do not fit fabric.link.mtu, " + to_text(mtu));
+    interpret_inline(workload, path + ".inline");
+  }
+
+  void interpret_inline(WorkloadSpec& workload, const std::string& path) const {
+    if (workload.inline_rule == nullptr) return;
+    const JsonNode& rule = *workload.inline_rule;
+    if (rule.is_string()) {
+      ScalarLimits limits = limits_for<Bytes>(range(Bytes(0), kMaxInlineBytes));
+      read_scalar(rule, path, limits, &workload.inline_up_to);
+    } else if (rule.text() == "true") {
+      if (workload.size > kMaxInlineBytes)
+        fail(path, "a message of " + to_text(workload.size) + " does not fit into a WQE, which " +
+                       "holds at most " + to_text(kMaxInlineBytes));
+      workload.inline_up_to = kMaxInlineBytes;
+    }
+  }
+
+  const JsonNode& document_;
+  Scenario& scenario_;
+  std::vector<std::string> host_names_;
+};
+
+}  // namespace
+
+void check_scenario(const JsonNode& document, Scenario& scenario) {
+  Checker(document, scenario).run();
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// What must hold between the parts of a scenario: names exist and are unique, the topology has the
+// hosts it needs, packets fit the link.
+#pragma once
+
+#include "model/json_document.h"
+#include "scenarios/engine/scenario.h"
+
+namespace rnicsim {
+
+/// Throws ConfigError, placed by `document`, from which `scenario` was read. Also fills in what
+/// follows from several fields.
+void check_scenario(const JsonNode& document, Scenario& scenario);
+
+}  // namespace rnicsim

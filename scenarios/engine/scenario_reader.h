@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// From a scenario file to a checked Scenario. Layers, each over the one before: the blocks'
+// defaults, presets, the scenario, the variant, --set. All checks finish here; what comes out can
+// be built.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/json_document.h"
+#include "scenarios/engine/presets.h"
+#include "scenarios/engine/scenario.h"
+
+namespace rnicsim {
+
+struct ScenarioSelection {
+  std::string variant;            ///< empty: the scenario itself
+  std::vector<std::string> sets;  ///< "path=value"; the value is JSON, or else a string
+};
+
+/// Throws ConfigError.
+Scenario read_scenario(const JsonNode& document, const ScenarioSelection& selection,
+                       PresetSource& presets);
+
+/// Schema of a scenario file.
+JsonNode scenario_schema();
+
+}  // namespace rnicsim

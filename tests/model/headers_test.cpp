@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include "model/headers.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "model/byte_order.h"
+
+namespace rnicsim {
+namespace {
+
+using Image = std::vector<std::uint8_t>;
+
+template <class Header>
+Image written(const Header& header) {
+  Image bytes(Header::kBytes + 1, 0xee);
+  header.write(bytes.data());
+  REQUIRE(bytes.back() == 0xee);
+  bytes.pop_back();
+  return bytes;
+}
+
+/// Asserts the exact bytes, and that reading and writing them again loses nothing.
+template <class Header>
+void check_image(const Header& header, const Image& expected) {
+  REQUIRE(written(header) == expected);
+  REQUIRE(written(Header::read(expected.data())) == expected);
+}
+
+TEST_CASE("Loads and stores keep their byte order") {
+  std::uint8_t bytes[8] = {};
+  store_be64(bytes, 0x0102030405060708);
+  REQUIRE(Image(bytes, bytes + 8) == Image{1, 2, 3, 4, 5, 6, 7, 8});
+  REQUIRE(load_be16(bytes) == 0x0102);
+  REQUIRE(load_be24(bytes) == 0x010203);
+  REQUIRE(load_be32(bytes) == 0x01020304);
+  REQUIRE(load_be64(bytes) == 0x0102030405060708);
+  store_le64(bytes, 0xf1f2f3f4f5f6f7f8);
+  REQUIRE(Image(bytes, bytes + 8) == Image{0xf8, 0xf7, 0xf6, 0xf5, 0xf4, 0xf3, 0xf2, 0xf1});
+  REQUIRE(load_le16(bytes) == 0xf7f8);
+  REQUIRE(load_le32(bytes) == 0xf5f6f7f8);
+  REQUIRE(load_le64(bytes) == 0xf1f2f3f4f5f6f7f8);
+  store_le16(bytes, 0x1122);
+  store_le32(bytes + 2, 0x33445566);
+  REQUIRE(Image(bytes, bytes + 6) == Image{0x22, 0x11, 0x66, 0x55, 0x44, 0x33});
+}
+
+TEST_CASE("An Ethernet header has the bytes of IEEE 802.3") {
+  EthernetHeader header;
+  header.destination = {1, 2, 3, 4, 5, 6};
+  header.source = {0xa, 0xb, 0xc, 0xd, 0xe, 0xf};
+  check_image(header, {1, 2, 3, 4, 5, 6, 0xa, 0xb, 0xc, 0xd, 0xe, 0xf, 0x08, 0x00});
+}
+
+TEST_CASE("An IPv4 header carries the checksum that RFC 791 asks for") {
+  Ipv4Header header;  // the well-known example 45 00 00 73 00 00 40 00 40 11 b8 61 ...
+  header.total_length = 0x73;
+  header.source = Ipv4Address(0xc0a80001);
+  header.destination = Ipv4Address(0xc0a800c7);
+  const Image expected = {0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
+                          0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7};
+  check_image(header, expected);
+  REQUIRE(ipv4_checksum_ok(expected.data()));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    Image damaged = expected;
+    damaged[i] ^= 0x10;
+    REQUIRE_FALSE(ipv4_checksum_ok(damaged.data()));
+  }
+}
+
+TEST_CASE("An IPv4 header keeps DSCP, ECN, identification and time to live") {
+  Ipv4Header header;
+  header.dscp = 26;
+  header.ecn = Ecn::kCongestion;
+  header.identification = 0xbeef;
+  header.dont_fragment = false;
+  header.ttl = 3;
+  const Image bytes = written(header);
+  REQUIRE(bytes[1] == 0x6b);
+  REQUIRE(load_be16(&bytes[4]) == 0xbeef);
+  REQUIRE(load_be16(&bytes[6]) == 0);
+  REQUIRE(bytes[8] == 3);
+  REQUIRE(ipv4_checksum_ok(bytes.data()));
+  const Ipv4Header again = Ipv4Header::read(bytes.data());
+  REQUIRE(again.dscp == 26);
+  REQUIRE(again.ecn == Ecn::kCongestion);
+  REQUIRE_FALSE(again.dont_fragment);
+}
+
+TEST_CASE("A UDP header of RoCEv2 goes to port 4791") {
+  UdpHeader header;
+  header.source_port = 0xc001;
+  header.length = 0x0102;
+  check_image(header, {0xc0, 0x01, 0x12, 0xb7, 0x01, 0x02, 0, 0});
+}
+
+TEST_CASE("A BTH has the bytes of IBTA 9.2") {
+  Bth bth;
+  bth.opcode = RcOpcode::kWriteOnly;
+  bth.pad_count = 3;
+  bth.dest_qp = Qpn(0x010203);
+  bth.ack_req = true;
+  bth.psn = Psn(0xfffffe);
+  check_image(bth, {0x0a, 0x70, 0xff, 0xff, 0, 1, 2, 3, 0x80, 0xff, 0xff, 0xfe});
+  bth.solicited_event = true;
+  bth.mig_req = false;
+  bth.pad_count = 0;
+  bth.p_key = 0x8001;
+  bth.fecn = true;
+  bth.ack_req = false;
+  check_image(bth, {0x0a, 0x80, 0x80, 0x01, 0x80, 1, 2, 3, 0, 0xff, 0xff, 0xfe});
+  bth.fecn = false;
+  bth.becn = true;
+  check_image(bth, {0x0a, 0x80, 0x80, 0x01, 0x40, 1, 2, 3, 0, 0xff, 0xff, 0xfe});
+}
+
+TEST_CASE("RETH, AETH and ImmDt have the bytes of IBTA 9.3") {
+  Reth reth;
+  reth.virtual_address = VirtualAddress(0x0102030405060708);
+  reth.r_key = MemoryKey(0x11223344);
+  reth.dma_length = 0x40000000;
+  check_image(reth, {1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x22, 0x33, 0x44, 0x40, 0, 0, 0});
+  check_image(Aeth::ack(0x123456), {0x1f, 0x12, 0x34, 0x56});
+  check_image(ImmDt{0xdeadbeef}, {0xde, 0xad, 0xbe, 0xef});
+}
+
+TEST_CASE("A syndrome tells ACK, RNR NAK and NAK apart") {
+  const Aeth ack = Aeth::ack(0x1000007, 5);
+  REQUIRE(ack.is_ack());
+  REQUIRE(ack.value() == 5);
+  REQUIRE(ack.msn == 7);
+  const Aeth rnr = Aeth::rnr_nak(1, 12);
+  REQUIRE(rnr.syndrome == 0x2c);
+  REQUIRE(rnr.is_rnr_nak());
+  REQUIRE(rnr.value() == 12);
+  const Aeth nak = Aeth::nak(1, NakCode::kRemoteAccessError);
+  REQUIRE(nak.syndrome == 0x62);
+  REQUIRE(nak.is_nak());
+  REQUIRE(nak.nak_code() == NakCode::kRemoteAccessError);
+  REQUIRE(std::string(name_of(NakCode::kPsnSequenceError)) == "PSN sequence error");
+  for (unsigned syndrome = 0; syndrome < 256; ++syndrome) {
+    const Aeth aeth{static_cast<std::uint8_t>(syndrome), 0};
+    REQUIRE(aeth.is_ack() + aeth.is_rnr_nak() + aeth.is_nak() <= 1);
+    REQUIRE(aeth.is_ack() == (syndrome < 0x20));
+  }
+}
+
+/// The opcodes of IBTA table 38 for which a predicate holds.
+template <class Predicate>
+Image opcodes_where(Predicate predicate) {
+  Image opcodes;
+  for (unsigned opcode = 0; opcode < 256; ++opcode)
+    if (predicate(static_cast<RcOpcode>(opcode))) opcodes.push_back(static_cast<uint8_t>(opcode));
+  return opcodes;
+}
+
+TEST_CASE("Opcodes have the places and headers of IBTA table 38, over all 256 values") {
+  REQUIRE(opcodes_where(is_first) == Image{0x00, 0x06, 0x0d});
+  REQUIRE(opcodes_where(is_middle) == Image{0x01, 0x07, 0x0e});
+  REQUIRE(opcodes_where(is_last) == Image{0x02, 0x03, 0x08, 0x09, 0x0f, 0x16});
+  REQUIRE(opcodes_where(is_only) == Image{0x04, 0x05, 0x0a, 0x0b, 0x10, 0x17});
+  REQUIRE(opcodes_where(starts_message) ==
+          Image{0x00, 0x04, 0x05, 0x06, 0x0a, 0x0b, 0x0d, 0x10, 0x17});
+  REQUIRE(opcodes_where(ends_message) ==
+          Image{0x02, 0x03, 0x04, 0x05, 0x08, 0x09, 0x0a, 0x0b, 0x0f, 0x10, 0x16, 0x17});
+  REQUIRE(opcodes_where(has_reth) == Image{0x06, 0x0a, 0x0b, 0x0c});
+  REQUIRE(opcodes_where(has_aeth) == Image{0x0d, 0x0f, 0x10, 0x11, 0x12});
+  REQUIRE(opcodes_where(has_immediate) == Image{0x03, 0x05, 0x09, 0x0b});
+  REQUIRE(opcodes_where(is_response) == Image{0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12});
+  REQUIRE(opcodes_where(is_read_response) == Image{0x0d, 0x0e, 0x0f, 0x10});
+  REQUIRE(opcodes_where(is_write) == Image{0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b});
+  REQUIRE(opcodes_where(is_send) == Image{0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x16, 0x17});
+  REQUIRE(opcodes_where([](RcOpcode o) { return is_rc(o) && !has_payload(o); }) ==
+          Image{0x0c, 0x11, 0x12, 0x13, 0x14});
+  REQUIRE(opcodes_where(is_rc).size() == 23);
+  REQUIRE(opcodes_where([](RcOpcode o) { return is_request(o) && is_response(o); }).empty());
+}
+
+TEST_CASE("Extension headers add up to their sizes") {
+  REQUIRE(extension_bytes(RcOpcode::kWriteFirst) == 16);
+  REQUIRE(extension_bytes(RcOpcode::kWriteMiddle) == 0);
+  REQUIRE(extension_bytes(RcOpcode::kWriteLastImm) == 4);
+  REQUIRE(extension_bytes(RcOpcode::kWriteOnlyImm) == 20);
+  REQUIRE(extension_bytes(RcOpcode::kAcknowledge) == 4);
+  REQUIRE(extension_bytes(static_cast<RcOpcode>(0xff)) == 0);
+}
+
+TEST_CASE("Opcodes are named") {
+  REQUIRE(std::string(name_of(RcOpcode::kSendFirst)) == "RC SEND First");
+  REQUIRE(std::string(name_of(RcOpcode::kWriteOnly)) == "RC RDMA WRITE Only");
+  REQUIRE(std::string(name_of(RcOpcode::kAcknowledge)) == "RC Acknowledge");
+  REQUIRE(std::string(name_of(RcOpcode::kSendOnlyInvalidate)) == "RC SEND Only with Invalidate");
+  REQUIRE(std::string(name_of(static_cast<RcOpcode>(0x15))) == "no RC opcode");
+}
+
+}  // namespace
+}  // namespace rnicsim

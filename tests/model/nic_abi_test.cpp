@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "model/nic_abi.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <vector>
+
+namespace rnicsim::abi {
+namespace {
+
+using Image = std::vector<std::uint8_t>;
+
+/// The bytes of an image that are not zero, by offset: what the layout's documentation lists.
+Image image(std::size_t size, const std::map<std::size_t, Image>& parts) {
+  Image bytes(size, 0);
+  for (const auto& [offset, part] : parts) std::copy(part.begin(), part.end(), &bytes[offset]);
+  return bytes;
+}
+
+/// The structure written over memory full of rubbish, with a guard byte behind it.
+template <class Structure>
+Image written(const Structure& structure, std::size_t size) {
+  Image bytes(size + 1, 0xee);
+  structure.write(bytes.data());
+  REQUIRE(bytes.back() == 0xee);
+  bytes.pop_back();
+  return bytes;
+}
+
+/// Asserts the exact bytes, and that reading and writing them again loses nothing.
+template <class Structure>
+void check_image(const Structure& structure, const Image& expected) {
+  REQUIRE(written(structure, expected.size()) == expected);
+  REQUIRE(written(Structure::read(expected.data()), expected.size()) == expected);
+}
+
+constexpr std::uint64_t kAddress = 0x0102030405060708;
+const Image kAddressBytes = {1, 2, 3, 4, 5, 6, 7, 8};
+
+TEST_CASE("A control segment has the documented bytes") {
+  ControlSegment segment;
+  segment.wqe_index = 0x1234;
+  segment.opcode = WqeOpcode::kRdmaWrite;
+  segment.qpn = Qpn(0xabcdef);
+  segment.segments = 3;
+  segment.flags = ControlSegment::kSignaled | ControlSegment::kSolicited;
+  segment.immediate = 0xdeadbeef;
+  check_image(segment, {0, 0x12, 0x34, 0x08, 0xab, 0xcd, 0xef, 3,  //
+                        0, 0, 0, 0x0a, 0xde, 0xad, 0xbe, 0xef});
+  const Image bytes = written(segment, kSegmentBytes);
+  const ControlSegment again = ControlSegment::read(bytes.data());
+  REQUIRE(again.wqe_index == 0x1234);
+  REQUIRE(again.opcode == WqeOpcode::kRdmaWrite);
+  REQUIRE(again.qpn == Qpn(0xabcdef));
+  REQUIRE(again.segments == 3);
+  REQUIRE(again.flags == 0x0a);
+  REQUIRE(again.immediate == 0xdeadbeef);
+}
+
+TEST_CASE("A control segment counts its basic blocks") {
+  ControlSegment segment;
+  segment.segments = 3;
+  REQUIRE(segment.blocks() == 1);
+  segment.segments = 4;
+  REQUIRE(segment.blocks() == 1);
+  segment.segments = 5;
+  REQUIRE(segment.blocks() == 2);
+}
+
+TEST_CASE("A remote address segment has the documented bytes") {
+  RemoteAddressSegment segment;
+  segment.address = VirtualAddress(kAddress);
+  segment.rkey = MemoryKey(0x112233, 0x44);
+  check_image(segment, {1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x22, 0x33, 0x44, 0, 0, 0, 0});
+}
+
+TEST_CASE("A data segment has the documented bytes and never the inline flag") {
+  DataSegment segment;
+  segment.byte_count = 0x80010203;
+  segment.lkey = MemoryKey(0xa1a2a3a4);
+  segment.address = VirtualAddress(kAddress);
+  check_image(segment, {0, 1, 2, 3, 0xa1, 0xa2, 0xa3, 0xa4, 1, 2, 3, 4, 5, 6, 7, 8});
+  REQUIRE_FALSE(InlineSegment::is_inline(written(segment, kSegmentBytes).data()));
+}
+
+TEST_CASE("An inline segment is told from a data segment by its first bit") {
+  InlineSegment segment;
+  segment.byte_count = 0x2c;
+  check_image(segment, {0x80, 0, 0, 0x2c});
+  const Image bytes = written(segment, InlineSegment::kHeaderBytes);
+  REQUIRE(InlineSegment::is_inline(bytes.data()));
+  REQUIRE(InlineSegment::read(bytes.data()).byte_count == 0x2c);
+}
+
+TEST_CASE("A doorbell record has the documented bytes") {
+  DoorbellRecord record;
+  record.receive_counter = 0x01020304;
+  record.send_counter = 0x0000fffe;
+  check_image(record, {1, 2, 3, 4, 0, 0, 0xff, 0xfe});
+}
+
+TEST_CASE("A completion has the documented bytes") {
+  Cqe cqe;
+  cqe.opcode = CqeOpcode::kRequestError;
+  cqe.owner = true;
+  cqe.status = CompletionStatus::kRemoteAccessError;
+  cqe.vendor_syndrome = 0x88;
+  cqe.qpn = Qpn(0x00a1b2);
+  cqe.wqe_counter = 0xfedc;
+  cqe.byte_count = 0x00010000;
+  cqe.immediate = 0x0badcafe;
+  check_image(cqe, image(64, {{36, {0x0b, 0xad, 0xca, 0xfe}},
+                              {44, {0, 1, 0, 0}},
+                              {54, {0x88, 10, 0, 0x00, 0xa1, 0xb2, 0xfe, 0xdc}},
+                              {63, {0xd1}}}));
+}
+
+TEST_CASE("A fresh completion entry is invalid and not owned") {
+  REQUIRE(written(Cqe{}, 64) == image(64, {{63, {0xf0}}}));
+}
+
+TEST_CASE("A completion queue context has the documented bytes") {
+  CqContext context;
+  context.valid = true;
+  context.log_size = 7;
+  context.ring = PhysicalAddress(kAddress);
+  context.doorbell_record = PhysicalAddress(0x1000);
+  context.producer_index = 0x90919293;
+  check_image(
+      context,
+      image(64,
+            {{0, {1, 7}}, {8, kAddressBytes}, {22, {0x10, 0}}, {24, {0x90, 0x91, 0x92, 0x93}}}));
+}
+
+TEST_CASE("A key entry has the documented bytes") {
+  KeyEntry entry;
+  entry.valid = true;
+  entry.access = AccessFlags(AccessFlags::kLocalWrite | AccessFlags::kRemoteWrite);
+  entry.levels = 3;
+  entry.log_page_size = 21;
+  entry.key = MemoryKey(0x000102, 0x7f);
+  entry.pd = PdNumber(0x00c0ffee);
+  entry.start = VirtualAddress(kAddress);
+  entry.length = 0x4000000000;
+  entry.table = PhysicalAddress(0x0000123456789000);
+  check_image(entry, image(64, {{0, {1, 3, 3, 21}},
+                                {4, {0, 1, 2, 0x7f}},
+                                {8, {0, 0xc0, 0xff, 0xee}},
+                                {16, kAddressBytes},
+                                {24, {0, 0, 0, 0x40, 0, 0, 0, 0}},
+                                {32, {0, 0, 0x12, 0x34, 0x56, 0x78, 0x90, 0}}}));
+}
+
+TEST_CASE("A translation table entry is an address with a present bit") {
+  TableEntry entry;
+  entry.present = true;
+  entry.address = PhysicalAddress(0x0000123456789000);
+  check_image(entry, {0, 0, 0x12, 0x34, 0x56, 0x78, 0x90, 1});
+  const Image bytes = written(entry, kTableEntryBytes);
+  REQUIRE(TableEntry::read(bytes.data()).present);
+  REQUIRE(TableEntry::read(bytes.data()).address == PhysicalAddress(0x0000123456789000));
+  check_image(TableEntry{}, Image(8, 0));
+}
+
+TEST_CASE("A queue pair context has the documented bytes") {
+  QpContext context;
+  context.state = QpState::kRts;
+  context.transport = Transport::kUc;
+  context.access = AccessFlags(AccessFlags::kRemoteWrite);
+  context.mtu_code = 3;
+  context.pd = PdNumber(0x010203);
+  context.send_cqn = Cqn(0x111213);
+  context.receive_cqn = Cqn(0x212223);
+  context.send_ring = PhysicalAddress(kAddress);
+  context.log_send_blocks = 8;
+  context.ack_timeout = 14;
+  context.retry_count = 7;
+  context.rnr_retry = 6;
+  context.remote_qpn = Qpn(0x313233);
+  context.doorbell_record = PhysicalAddress(0x4142434445464748);
+  context.next_send_psn = Psn(0x515253);
+  context.expected_psn = Psn(0x616263);
+  context.msn = 0x717273;
+  context.remote_ip = Ipv4Address(0x0a000102);
+  context.remote_mac = {0x02, 0, 0, 0, 0x0b, 0x0c};
+  context.udp_source_port = 0xc123;
+  context.send_producer = 0x8182;
+  context.send_consumer = 0x8384;
+  context.work_requests = 0x91929394;
+  context.dscp = 26;
+  check_image(context, image(256, {{0, {3, 1, 2, 3}},
+                                   {5, {1, 2, 3, 0, 0x11, 0x12, 0x13, 0, 0x21, 0x22, 0x23}},
+                                   {16, kAddressBytes},
+                                   {24, {8, 14, 7, 6, 0, 0x31, 0x32, 0x33}},
+                                   {32, {0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48}},
+                                   {41, {0x51, 0x52, 0x53, 0, 0x61, 0x62, 0x63}},
+                                   {49, {0x71, 0x72, 0x73, 10, 0, 1, 2}},
+                                   {56, {2, 0, 0, 0, 0x0b, 0x0c, 0xc1, 0x23}},
+                                   {64, {0x81, 0x82, 0x83, 0x84, 0x91, 0x92, 0x93, 0x94, 26}}}));
+}
+
+TEST_CASE("A command entry has the documented bytes") {
+  CommandEntry entry;
+  entry.opcode = CommandOpcode::kDisableKey;
+  entry.object = 0x00010203;
+  entry.mailbox = PhysicalAddress(kAddress);
+  entry.status = CommandStatus::kBadState;
+  entry.hardware_owned = true;
+  check_image(entry, image(64, {{1, {8}}, {5, {1, 2, 3}}, {8, kAddressBytes}, {62, {3, 1}}}));
+}
+
+TEST_CASE("The table addresses of the NIC's initialisation have the documented bytes") {
+  HcaTables tables;
+  tables.qp_contexts = PhysicalAddress(kAddress);
+  tables.cq_contexts = PhysicalAddress(0x1000);
+  tables.key_entries = PhysicalAddress(0x2000);
+  tables.log_qps = 16;
+  tables.log_cqs = 15;
+  tables.log_keys = 14;
+  check_image(tables,
+              image(64, {{0, kAddressBytes}, {14, {0x10}}, {22, {0x20}}, {24, {16, 15, 14}}}));
+}
+
+}  // namespace
+}  // namespace rnicsim::abi

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "model/packet.h"
+
+#include <catch2/catch.hpp>
+#include <utility>
+#include <vector>
+
+#include "model/byte_order.h"
+
+namespace rnicsim {
+namespace {
+
+using namespace literals;
+
+PacketRef make(PacketPool& pool, RcOpcode opcode, Bytes length) {
+  PacketRef packet = pool.create();
+  packet->bth.opcode = opcode;
+  packet->set_payload_length(length);
+  return packet;
+}
+
+TEST_CASE("A full WRITE packet takes 4178 B of the wire at path MTU 4096, first takes 16 B more") {
+  PacketPool pool;
+  // 14 + 20 + 8 + 12 + 4096 + 4 + 4 = 4158, and 8 + 12 around it.
+  REQUIRE(make(pool, RcOpcode::kWriteMiddle, 4_KiB)->frame_bytes() == 4158_B);
+  REQUIRE(make(pool, RcOpcode::kWriteMiddle, 4_KiB)->wire_bytes() == 4178_B);
+  REQUIRE(make(pool, RcOpcode::kWriteLast, 4_KiB)->wire_bytes() == 4178_B);
+  REQUIRE(make(pool, RcOpcode::kWriteFirst, 4_KiB)->wire_bytes() == 4194_B);
+  REQUIRE(make(pool, RcOpcode::kWriteOnly, 4_KiB)->wire_bytes() == 4194_B);
+  REQUIRE(make(pool, RcOpcode::kWriteOnlyImm, 4_KiB)->wire_bytes() == 4198_B);
+}
+
+TEST_CASE("A payload is padded to a multiple of four") {
+  PacketPool pool;
+  for (const auto& [length, pad] : {std::pair{1, 3}, {2, 2}, {3, 1}, {4, 0}, {4095, 1}}) {
+    const PacketRef packet = make(pool, RcOpcode::kWriteOnly, Bytes(length));
+    REQUIRE(packet->bth.pad_count == pad);
+    REQUIRE(packet->frame_bytes() == Bytes(14 + 20 + 8 + 12 + 16 + length + pad + 4 + 4));
+  }
+}
+
+TEST_CASE("No frame is shorter than 64 B") {
+  PacketPool pool;
+  REQUIRE(make(pool, RcOpcode::kAcknowledge, 0_B)->frame_bytes() == 66_B);
+  const PacketRef empty = make(pool, RcOpcode::kSendOnly, 0_B);
+  REQUIRE(empty->ip_bytes() == 44_B);
+  REQUIRE(empty->frame_bytes() == 64_B);
+  REQUIRE(empty->wire_bytes() == 84_B);
+  std::vector<std::uint8_t> frame;
+  empty->encode(frame);
+  REQUIRE(frame.size() == 60);
+}
+
+TEST_CASE("An encoded frame has headers, lengths, payload, pad and ICRC in their places") {
+  PacketPool pool;
+  PacketRef packet = make(pool, RcOpcode::kWriteOnlyImm, 5_B);
+  packet->reth.dma_length = 5;
+  packet->immdt.immediate = 0x01020304;
+  packet->icrc = 0x11223344;
+  for (std::uint8_t i = 0; i < 5; ++i) packet->payload()[i] = static_cast<std::uint8_t>(0xa0 + i);
+  std::vector<std::uint8_t> frame(7, 0xee);
+  packet->encode(frame);
+  REQUIRE(frame.size() == 14 + 20 + 8 + 12 + 16 + 4 + 5 + 3 + 4);
+  REQUIRE(load_be16(&frame[12]) == kEtherTypeIpv4);
+  REQUIRE(ipv4_checksum_ok(&frame[14]));
+  REQUIRE(Ipv4Header::read(&frame[14]).total_length == 72);
+  REQUIRE(UdpHeader::read(&frame[34]).length == 52);
+  REQUIRE(Bth::read(&frame[42]).pad_count == 3);
+  REQUIRE(Reth::read(&frame[54]).dma_length == 5);
+  REQUIRE(ImmDt::read(&frame[70]).immediate == 0x01020304);
+  const std::vector<std::uint8_t> tail = {0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0,
+                                          0,    0,    0x44, 0x33, 0x22, 0x11};
+  REQUIRE(std::vector<std::uint8_t>(frame.begin() + 74, frame.end()) == tail);
+}
+
+TEST_CASE("A created packet has every field at its default whatever its last use left") {
+  PacketPool pool;
+  PacketRef packet = make(pool, RcOpcode::kWriteOnly, 9_B);
+  const Packet* const first = packet.get();
+  packet->eth.source = {1, 2, 3, 4, 5, 6};
+  packet->ipv4.dscp = 26;
+  packet->udp.source_port = 7;
+  packet->reth.dma_length = 9;
+  packet->aeth = Aeth::nak(3, NakCode::kInvalidRequest);
+  packet->icrc = 5;
+  packet->payload_elided = true;
+  packet->priority = 3;
+  packet->head = 1_ns;
+  packet->tail = 2_ns;
+  packet->work_request = WorkRequestId(4);
+  packet->id = packet_id(1, 2);
+  packet.reset();
+  packet = pool.create();
+  REQUIRE(packet.get() == first);
+  REQUIRE(packet->eth.source == MacAddress{});
+  REQUIRE(packet->ipv4.dscp == 0);
+  REQUIRE(packet->ipv4.ttl == 64);
+  REQUIRE(packet->udp.source_port == 0);
+  REQUIRE(packet->udp.destination_port == 4791);
+  REQUIRE(packet->bth.opcode == RcOpcode::kSendFirst);
+  REQUIRE(packet->bth.pad_count == 0);
+  REQUIRE(packet->reth.dma_length == 0);
+  REQUIRE(packet->aeth.is_ack());
+  REQUIRE(packet->payload_length == 0_B);
+  REQUIRE(packet->icrc == 0);
+  REQUIRE_FALSE(packet->payload_elided);
+  REQUIRE(packet->priority == 0);
+  REQUIRE(packet->head == Time());
+  REQUIRE(packet->tail == Time());
+  REQUIRE_FALSE(packet->work_request);
+  REQUIRE(packet->id == 0);
+}
+
+TEST_CASE("The last reference returns a packet to its pool") {
+  PacketPool pool;
+  PacketRef a = pool.create();
+  REQUIRE(pool.outstanding() == 1);
+  PacketRef b = a;
+  REQUIRE(a == b);
+  PacketRef c = std::move(a);
+  REQUIRE_FALSE(a);
+  REQUIRE(c == b);
+  b.reset();
+  REQUIRE(pool.outstanding() == 1);
+  PacketRef& same = c;
+  c = same;
+  REQUIRE(pool.outstanding() == 1);
+  b = pool.create();
+  REQUIRE(b != c);
+  REQUIRE(pool.outstanding() == 2);
+  c = std::move(b);
+  REQUIRE(pool.outstanding() == 1);
+  c = PacketRef();
+  REQUIRE(pool.outstanding() == 0);
+}
+
+TEST_CASE("A pool makes no more packets than are in use at once, and keeps payload buffers") {
+  PacketPool pool;
+  std::vector<PacketRef> held;
+  for (int i = 0; i < 200; ++i) held.push_back(pool.create());
+  REQUIRE(pool.outstanding() == 200);
+  const std::size_t capacity = pool.capacity();
+  REQUIRE(capacity >= 200);
+  held.clear();
+  REQUIRE(pool.outstanding() == 0);
+  const std::uint8_t* buffer = nullptr;
+  for (int i = 0; i < 10000; ++i) {
+    const PacketRef packet = pool.create();
+    if (buffer == nullptr) {
+      REQUIRE(std::as_const(*packet).payload() == nullptr);
+      buffer = packet->payload();
+    }
+    REQUIRE(packet->payload() == buffer);
+  }
+  REQUIRE(pool.capacity() == capacity);
+}
+
+TEST_CASE("An elided payload has its length and no buffer") {
+  PacketPool pool;
+  PacketRef packet = make(pool, RcOpcode::kWriteLast, 1001_B);
+  packet->payload_elided = true;
+  REQUIRE(packet->frame_bytes() == make(pool, RcOpcode::kWriteLast, 1001_B)->frame_bytes());
+  std::vector<std::uint8_t> frame;
+  packet->encode(frame);
+  REQUIRE(std::as_const(*packet).payload() == nullptr);
+  REQUIRE(std::vector<std::uint8_t>(&frame[54], &frame[54 + 1004]) ==
+          std::vector<std::uint8_t>(1004, 0));
+}
+
+TEST_CASE("A packet's number names its port and its place") {
+  REQUIRE(packet_id(0, 1) == 1);
+  REQUIRE(packet_id(2, 3) == 0x20000000003);
+}
+
+TEST_CASE("A sink stores and forwards unless it says otherwise") {
+  struct Sink : PacketSink {
+    void receive(PacketRef packet) override { last = std::move(packet); }
+    PacketRef last;
+  };
+  PacketPool pool;
+  Sink sink;
+  REQUIRE_FALSE(sink.wants_cut_through());
+  sink.receive(pool.create());
+  REQUIRE(sink.last);
+  REQUIRE(pool.outstanding() == 1);
+}
+
+}  // namespace
+}  // namespace rnicsim

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/scenario.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "model/config_output.h"
+#include "model/json_document.h"
+#include "scenarios/engine/scenario_reader.h"
+
+using namespace rnicsim;
+using namespace rnicsim::literals;
+
+namespace {
+
+/// Presets out of the test's own texts.
+class TextPresets final : public PresetSource {
+ public:
+  std::map<std::string, std::string> texts;  ///< "kind/name" -> file
+
+  std::shared_ptr<const Preset> find(PresetKind kind, const std::string& name) override {
+    const std::string file = std::string(name_of(kind)) + '/' + name;
+    const auto it = texts.find(file);
+    if (it == texts.end()) return nullptr;
+    return std::make_shared<const Preset>(read_preset(parse_json(it->second, file), kind));
+  }
+  std::vector<std::string> names(PresetKind kind) override {
+    std::vector<std::string> names;
+    const std::string folder = std::string(name_of(kind)) + '/';
+    for (const auto& [file, text] : texts)
+      if (file.rfind(folder, 0) == 0) names.push_back(file.substr(folder.size()));
+    return names;
+  }
+};
+
+TextPresets presets() {
+  TextPresets presets;
+  presets.texts["host/small"] =
+      "{\"title\": \"t\", \"sources\": {\"memory.page_size\": \"assumption\"},\n"
+      "\"values\": {\"memory\": {\"page_size\": \"2 MiB\"}}}";
+  presets.texts["nic/fast"] =
+      R"({"title": "t", "values": {"translation_cache": {"entries": 1024}}, "sources": {}})";
+  presets.texts["link/slow"] =
+      R"({"title": "t", "values": {"rate": "25 Gb/s", "length": "7 m"}, "sources": {}})";
+  return presets;
+}
+
+const char* const kHosts = R"([{"name": "A"}, {"name": "B"}])";
+const char* const kWorkload = R"([{"name": "w0", "from": "A", "to": "B"}])";
+
+/// A whole scenario; `more` is further members, each with a comma before it.
+std::string text_of(const std::string& hosts, const std::string& workload,
+                    const std::string& more = "") {
+  return "{\"hosts\": " + hosts + ", \"workload\": " + workload + more + "}";
+}
+
+Scenario read(const std::string& text, const ScenarioSelection& selection = {},
+              TextPresets source = presets()) {
+  return read_scenario(parse_json(text, "x.json"), selection, source);
+}
+
+std::string failure(const std::string& text, const ScenarioSelection& selection = {},
+                    const TextPresets& source = presets()) {
+  try {
+    read(text, selection, source);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string workload_failure(const std::string& members, const std::string& more = "") {
+  return failure(
+      text_of(kHosts, R"([{"name": "w0", "from": "A", "to": "B", )" + members + "}]", more));
+}
+
+std::string expect_failure(const std::string& members) {
+  return failure(
+      text_of(kHosts, kWorkload,
+              R"(, "variants": [{"name": "huge", "set": {}}], "expect": [{)" + members + "}]"));
+}
+
+ExpectationSpec expectation(const std::string& members) {
+  return read(text_of(
+                  kHosts, kWorkload,
+                  R"(, "variants": [{"name": "huge", "set": {}}], "expect": [{)" + members + "}]"))
+      .expect.at(0);
+}
+
+}  // namespace
+
+TEST_CASE("the smallest scenario has two hosts and a workload; the rest is defaults") {
+  const Scenario scenario = read(text_of(kHosts, kWorkload));
+  REQUIRE(scenario.hosts.size() == 2);
+  CHECK(scenario.hosts[1].name == "B");
+  CHECK(scenario.hosts[0].nics.size() == 1);
+  CHECK(scenario.stop_at == Time::s(1));
+  CHECK(scenario.engine.run_ahead);
+  CHECK(scenario.engine.payload == PayloadMode::kCarried);
+  const WorkloadSpec& workload = scenario.workload.at(0);
+  CHECK(workload.size == 64_KiB);
+  CHECK(workload.count == 1);
+  CHECK(workload.queue_depth == 128);
+  CHECK(workload.path_mtu == 4_KiB);
+  CHECK(workload.inline_up_to == 0_B);
+  CHECK(workload.region_size() == 64_KiB);
+  CHECK(scenario.timeline.work_requests == 1);
+  CHECK(scenario.variant.empty());
+}
+
+TEST_CASE("every field of a workload is read") {
+  const Scenario scenario = read(text_of(kHosts, R"([{
+      "name": "w", "pattern": "pairs", "operation": "write", "transport": "rc", "from": "B",
+      "to": "A", "size": "64 B", "count": 1000, "warm_up": 10, "queue_pairs": 4,
+      "queue_depth": 16, "signal_every": 8, "path_mtu": "256 B", "inline": true, "start": "1 us",
+      "control_latency": "5 us", "remote_offset": "random", "local_offset": "sequential",
+      "region": "64 MiB", "remote_write": false, "fault": "beyond_by_one"}])",
+                                         R"(, "engine": {"payload": "elided", "run_ahead": false},
+      "timeline": {"work_requests": 3}, "seed": 7, "stop_at": "10 ms", "title": "t",
+      "$schema": "s")"));
+  const WorkloadSpec& workload = scenario.workload.at(0);
+  CHECK(workload.from == "B");
+  CHECK(workload.size == 64_B);
+  CHECK(workload.count == 1000);
+  CHECK(workload.warm_up == 10);
+  CHECK(workload.queue_pairs == 4);
+  CHECK(workload.queue_depth == 16);
+  CHECK(workload.signal_every == 8);
+  CHECK(workload.path_mtu == 256_B);
+  CHECK(workload.inline_up_to == 988_B);
+  CHECK(workload.start == 1_us);
+  CHECK(workload.control_latency == 5_us);
+  CHECK(workload.remote_offset == OffsetPattern::kRandom);
+  CHECK(workload.local_offset == OffsetPattern::kSequential);
+  CHECK(workload.region_size() == 64_MiB);
+  CHECK_FALSE(workload.remote_write);
+  CHECK(workload.fault == AccessFault::kBeyondByOne);
+  CHECK(scenario.engine.payload == PayloadMode::kElided);
+  CHECK_FALSE(scenario.engine.run_ahead);
+  CHECK(scenario.timeline.work_requests == 3);
+  CHECK(scenario.seed == 7);
+  CHECK(scenario.stop_at == 10_ms);
+}
+
+TEST_CASE("layers lie over one another: defaults, preset, scenario, variant, option") {
+  const std::string text = text_of(
+      R"([{"name": "A", "preset": "small", "nic": {"preset": "fast"}},
+          {"name": "B", "nics": [{"preset": "fast", "translation_cache": {"entries": 512}}]}])",
+      kWorkload,
+      R"(, "fabric": {"link": {"preset": "slow", "length": "1 m"}},
+          "variants": [{"name": "v", "set": {"hosts.*.memory.page_size": "1 GiB",
+                                            "hosts.*.nic.translation_cache.entries": 256}}])");
+  Scenario scenario = read(text);
+  CHECK(scenario.hosts[0].config.memory.page_size == 2_MiB);
+  CHECK(scenario.hosts[1].config.memory.page_size == 4_KiB);
+  CHECK(scenario.hosts[0].nics[0].config.translation_cache.entries == 1024);
+  CHECK(scenario.hosts[1].nics[0].config.translation_cache.entries == 512);
+  CHECK(scenario.fabric.link.config.rate == BitRate::gbps(25));
+  CHECK(scenario.fabric.link.config.length == Length::m(1));
+
+  scenario = read(text, {"v", {}});
+  CHECK(scenario.variant == "v");
+  CHECK(scenario.hosts[0].config.memory.page_size == 1_GiB);
+  CHECK(scenario.hosts[1].nics[0].config.translation_cache.entries == 256);
+
+  scenario = read(text, {"v",
+                         {"hosts.B.memory.page_size=4 KiB", "seed=5",
+                          "hosts.A.nics.0.translation_cache.entries=128"}});
+  CHECK(scenario.hosts[0].config.memory.page_size == 1_GiB);
+  CHECK(scenario.hosts[1].config.memory.page_size == 4_KiB);
+  CHECK(scenario.hosts[0].nics[0].config.translation_cache.entries == 128);
+  CHECK(scenario.seed == 5);
+}
+
+TEST_CASE("an option may change the preset, or remove what was laid over it") {
+  const std::string text = text_of(
+      R"([{"name": "A", "preset": "small", "memory": {"page_size": "1 GiB"}}, {"name": "B"}])",
+      kWorkload);
+  CHECK(read(text, {"", {"hosts.B.preset=small"}}).hosts[1].config.memory.page_size == 2_MiB);
+  CHECK(read(text, {"", {"hosts.A.memory=null"}}).hosts[0].config.memory.page_size == 4_KiB);
+  CHECK(read(text, {"", {"hosts.*.nic.preset=\"fast\""}})
+            .hosts[1]
+            .nics[0]
+            .config.translation_cache.entries == 1024);
+}
+
+TEST_CASE("an error in a layer points to that layer") {
+  const std::string text =
+      text_of("[{\"name\": \"A\",\n\"preset\": \"small\"}, {\"name\": \"B\"}]", kWorkload,
+              ",\n\"variants\": [{\"name\": \"v\", \"set\": {\n\"hosts.*.memory.page_size\": 4}}]");
+  CHECK(failure(text, {"v", {}}) ==
+        "x.json:4: hosts.0.memory.page_size: expected a size such as \"4 KiB\", found 4 without a "
+        "unit (B, kB, KiB, MB, MiB, GB, GiB, TB, TiB)");
+  CHECK(failure(text, {"", {"hosts.A.memory.page_size=3 KiB"}}) ==
+        "--set: hosts.0.memory.page_size: expected 4 KiB, 2 MiB or 1 GiB, found \"3 KiB\"");
+  CHECK(failure(text, {"", {"hosts.A.nic.translation_cache.entires=3"}}) ==
+        "--set: hosts.0.nic.translation_cache.entires: unknown key, did you mean \"entries\"?");
+  CHECK(failure(text, {"", {"hosts.C.nic=3"}}) ==
+        "--set: hosts.C.nic: expected an index below 2 or a name (A or B) in list \"hosts\", found "
+        "\"C\"");
+  CHECK(failure(text, {"", {"seed"}}) == "--set: expected PATH=VALUE, found \"seed\"");
+  CHECK(failure(text, {"", {"=1"}}) == "--set: expected keys joined by dots, found an empty key");
+  CHECK(failure(text, {"w", {}}) == "x.json: variants: unknown variant \"w\", did you mean \"v\"?");
+}
+
+TEST_CASE("presets are checked where they are written") {
+  TextPresets source = presets();
+  const std::string text = text_of(R"([{"name": "A", "preset": "p"}, {"name": "B"}])", kWorkload);
+  const auto with = [&](const std::string& preset) {
+    source.texts["host/p"] = preset;
+    return failure(text, {}, source);
+  };
+  CHECK(failure(text) == "x.json:1: hosts.0.preset: unknown host preset \"p\"; known: small");
+  CHECK(failure(text_of(R"([{"name": "A", "preset": "smal"}, {"name": "B"}])", kWorkload)) ==
+        "x.json:1: hosts.0.preset: unknown host preset \"smal\", did you mean \"small\"?");
+  CHECK(with("{\"title\": \"t\",\n\"values\": {\"memroy\": {}}, \"sources\": {}}") ==
+        "host/p:2: values.memroy: unknown key, did you mean \"memory\"?");
+  CHECK(with(R"({"title": "t", "values": {}})").find("host/p:1: sources: missing") == 0);
+  CHECK(with(R"({"title": "t", "values": {}, "sources": {"memory.size": "x"}})") ==
+        R"(host/p:1: sources."memory.size": no such path in "values")");
+  CHECK(with(R"({"title": "t", "values": {"memory": {}}, "sources": {"memory": 1}})") ==
+        R"(host/p:1: sources."memory": expected a string, found 1)");
+  CHECK(with(R"({"title": "t", "values": {"nic": {}}, "sources": {}})")
+            .find("host/p:1: values.nic: unknown key") == 0);
+}
+
+TEST_CASE("a preset's name cannot lead out of its folder") {
+  PresetDirectories directories({"scenarios/presets"});
+  for (const char* name : {"", ".", "..", "../host/x", "/etc/passwd", "a/b", "a\\b"})
+    CHECK(directories.find(PresetKind::kHost, name) == nullptr);
+}
+
+TEST_CASE("hosts and workloads must fit together") {
+  CHECK(failure(text_of(kHosts, R"([{"name": "w0", "from": "A", "to": "C"}])")) ==
+        "x.json:1: workload.0.to: unknown host \"C\", did you mean \"A\"?");
+  CHECK(failure(text_of(kHosts, R"([{"name": "w0", "from": "gateway", "to": "B"}])")) ==
+        "x.json:1: workload.0.from: unknown host \"gateway\"; known: A or B");
+  CHECK(failure(text_of(kHosts, "[{\"name\": \"w0\", \"from\": \"A\",\n\"to\": \"A\"}]")) ==
+        "x.json:2: workload.0.to: loopback is not supported: `from` and `to` are the same host");
+  CHECK(failure(text_of(R"([{"name": "A"}, {"name": "A"}])", kWorkload)) ==
+        "x.json:1: hosts.1.name: \"A\" is already the name of hosts.0");
+  CHECK(failure(text_of(kHosts, R"([{"name": "w", "from": "A", "to": "B"},
+                                    {"name": "w", "from": "A", "to": "B"}])")) ==
+        "x.json:2: workload.1.name: \"w\" is already the name of workload.0");
+  CHECK(failure(text_of(R"([{"name": "A"}])", kWorkload)) ==
+        "x.json:1: hosts: topology \"back_to_back\" needs exactly 2 hosts, found 1");
+  CHECK(failure(text_of(R"([{"name": "A"}, {"name": "B", "nics": [{}, {}]}])", kWorkload)) ==
+        "x.json:1: hosts.1.nics: topology \"back_to_back\" needs exactly 1 NIC in each host, found "
+        "2");
+  CHECK(failure(text_of(R"([{"name": "A", "nic": {}, "nics": [{}]}, {"name": "B"}])", kWorkload)) ==
+        "x.json:1: hosts.0.nic: given together with \"nics\", of which it is short");
+  CHECK(failure("{\"hosts\": []}").find("x.json:1: hosts: expected a list of 1 to 65536") == 0);
+  CHECK(failure("{}") == "x.json:1: hosts: missing; it must be given (the servers)");
+  CHECK(failure("[]") == "x.json:1: expected an object, found a list");
+}
+
+TEST_CASE("a workload's values must be possible") {
+  CHECK(workload_failure(R"("size": "-1 B")").find("which has a sign") != std::string::npos);
+  CHECK(workload_failure(R"("size": "3 GiB")") ==
+        "x.json:1: workload.0.size: expected 0 B to 2 GiB, found \"3 GiB\"");
+  CHECK(workload_failure(R"("size": "0 B")") == "no error");
+  CHECK(workload_failure(R"("count": 0)") ==
+        "x.json:1: workload.0.count: expected 1 to 1000000000, found 0");
+  CHECK(workload_failure(R"("path_mtu": "1500 B")") ==
+        "x.json:1: workload.0.path_mtu: expected 256 B, 512 B, 1 KiB, 2 KiB or 4 KiB, found "
+        "\"1500 B\"");
+  CHECK(workload_failure(R"("path_mtu": "4096 B")", R"(, "fabric": {"link": {"mtu": "4173 B"}})") ==
+        "x.json:1: workload.0.path_mtu: 4 KiB of payload and 78 B of headers do not fit "
+        "fabric.link.mtu, 4173 B");
+  CHECK(workload_failure(R"("path_mtu": "4096 B")", R"(, "fabric": {"link": {"mtu": "4174 B"}})") ==
+        "no error");
+  CHECK(workload_failure(R"("pattern": "pears")") ==
+        "x.json:1: workload.0.pattern: expected \"pairs\", found \"pears\", did you mean "
+        "\"pairs\"?");
+  CHECK(workload_failure(R"("operation": "read")") ==
+        "x.json:1: workload.0.operation: expected \"write\", found \"read\"");
+  CHECK(workload_failure(R"("warm_up": 1)") ==
+        "x.json:1: workload.0.warm_up: must be less than count");
+  CHECK(workload_failure(R"("queue_depth": 4, "signal_every": 5)") ==
+        "x.json:1: workload.0.signal_every: must not exceed queue_depth, or the send queue fills "
+        "without a completion");
+  CHECK(workload_failure(R"("region": "1 KiB")") ==
+        "x.json:1: workload.0.region: must hold at least one message of `size`");
+  CHECK(workload_failure(R"("inline": true)") ==
+        "x.json:1: workload.0.inline: a message of 64 KiB does not fit into a WQE, which holds at "
+        "most 988 B");
+  CHECK(workload_failure(R"("inline": "1 KiB")") ==
+        "x.json:1: workload.0.inline: expected 0 B to 988 B, found \"1 KiB\"");
+  CHECK(workload_failure(R"("inline": 5)") ==
+        "x.json:1: workload.0.inline: expected a value of type boolean or string, found 5");
+  CHECK(read(text_of(kHosts, R"([{"name": "w0", "from": "A", "to": "B", "inline": "64 B"}])"))
+            .workload[0]
+            .inline_up_to == 64_B);
+  CHECK(workload_failure(R"("fault": "stale")") ==
+        "x.json:1: workload.0.fault: expected \"none\", \"wrong_key\", \"stale_key\", \"below\", "
+        "\"below_by_one\", \"beyond\", \"beyond_by_one\", \"wrap\", \"no_right\" or \"wrong_pd\", "
+        "found \"stale\"");
+}
+
+TEST_CASE("a fabric's values must be possible") {
+  const auto fabric_failure = [](const std::string& fabric) {
+    return failure(text_of(kHosts, kWorkload, ", \"fabric\": " + fabric));
+  };
+  CHECK(fabric_failure(R"({"topology": "ring"})") ==
+        "x.json:1: fabric.topology: expected \"back_to_back\", found \"ring\"");
+  CHECK(fabric_failure(R"({"link_layer": "infiniband"})") ==
+        "x.json:1: fabric.link_layer: expected \"rocev2\", found \"infiniband\"");
+  CHECK(fabric_failure(R"({"link": {"rate": "0 Gb/s"}})").find("found \"0 Gb/s\"") !=
+        std::string::npos);
+  CHECK(fabric_failure(R"({"link": {"preset": "slwo"}})") ==
+        "x.json:1: fabric.link.preset: unknown link preset \"slwo\", did you mean \"slow\"?");
+}
+
+TEST_CASE("expectations are read into bounds in the units of metrics") {
+  ExpectationSpec e = expectation(R"("metric": "host.B.cpu.data.busy", "equals": "0 ns")");
+  CHECK(e.relation == ExpectationSpec::Relation::kEquals);
+  CHECK(e.low.value == 0);
+  CHECK(e.low.unit == Unit::kPicoseconds);
+  CHECK(e.measured.path == "host.B.cpu.data.busy");
+  CHECK(e.measured.variant.empty());
+
+  e = expectation(R"("metric": "m", "equals": "9.1 us", "tolerance": "15 %", "source": "s")");
+  CHECK(e.low.value == 9'100'000);
+  CHECK(e.allowed_deviation == Approx(1'365'000));
+  CHECK(*e.source == "s");
+
+  e = expectation(R"("metric": "m", "equals": "4 KiB", "tolerance": "1 KiB", "id": "X1")");
+  CHECK(e.allowed_deviation == 1024);
+  CHECK(e.low.unit == Unit::kBytes);
+  CHECK(*e.id == "X1");
+
+  e = expectation(R"("metric": "m", "equals": "50 %", "tolerance": "5 %")");
+  CHECK(e.low.unit == Unit::kRatio);
+  CHECK(e.allowed_deviation == Approx(0.05));
+
+  e = expectation(R"("metric": "huge:m", "at_least": 1.5, "ratio_to": "m")");
+  CHECK(e.relation == ExpectationSpec::Relation::kAtLeast);
+  CHECK(e.measured.variant == "huge");
+  CHECK(e.measured.path == "m");
+  CHECK(e.reference.path == "m");
+  CHECK(e.low.value == 1.5);
+
+  e = expectation(R"("metric": "m", "between": ["10 Gb/s", "0.1 Tb/s"])");
+  CHECK(e.relation == ExpectationSpec::Relation::kBetween);
+  CHECK(e.low.value == 1e10);
+  CHECK(e.high.value == 1e11);
+  CHECK(e.high.unit == Unit::kBitsPerSecond);
+
+  e = expectation(R"("metric": "m", "at_most": "5 cycles")");
+  CHECK(e.relation == ExpectationSpec::Relation::kAtMost);
+  CHECK(e.low.unit == Unit::kCycles);
+
+  e = expectation(R"("violation": "deadlock", "at_least": 1)");
+  CHECK(*e.violation == "deadlock");
+}
+
+TEST_CASE("an expectation that means nothing is refused") {
+  CHECK(expect_failure(R"("equals": 1)") ==
+        R"(x.json:1: expect.0: expected either "metric" or "violation", found neither)");
+  CHECK(expect_failure(R"("metric": "m", "violation": "deadlock", "at_least": 1)") ==
+        R"(x.json:1: expect.0: expected either "metric" or "violation", found both)");
+  CHECK(expect_failure(R"("metric": "m")") ==
+        R"(x.json:1: expect.0: expected one of "equals", "at_least", "at_most" and "between", )"
+        R"(found none)");
+  CHECK(expect_failure(R"("metric": "m", "at_least": 1, "at_most": 2)").find("found several") !=
+        std::string::npos);
+  CHECK(expect_failure(R"("metric": "m", "at_least": 1, "tolerance": "1 %")") ==
+        R"(x.json:1: expect.0.tolerance: goes with "equals" only)");
+  CHECK(expect_failure(R"("metric": "m", "equals": "1 us", "tolerance": "1 B")") ==
+        R"(x.json:1: expect.0.tolerance: expected a value in the unit of "1 us", found "1 B")");
+  CHECK(expect_failure(R"("metric": "m", "equals": 1, "tolerance": -1)") ==
+        "x.json:1: expect.0.tolerance: a tolerance cannot be negative");
+  CHECK(expect_failure(R"("metric": "m", "equals": "fast")") ==
+        R"(x.json:1: expect.0.equals: expected a number, a percentage, or a time, size, rate or )"
+        R"(number of cycles with its unit, found "fast")");
+  CHECK(expect_failure(R"("metric": "m", "between": [1])") ==
+        "x.json:1: expect.0.between: expected a list of two values, found 1 values");
+  CHECK(expect_failure(R"("metric": "m", "between": [2, 1])") ==
+        "x.json:1: expect.0.between.1: expected at least 2, found 1");
+  CHECK(expect_failure(R"("metric": "m", "between": ["1 us", "2 B"])") ==
+        R"(x.json:1: expect.0.between.1: expected a value in the unit of "1 us", found "2 B")");
+  CHECK(expect_failure(R"("metric": "hug:m", "equals": 1)") ==
+        R"(x.json:1: expect.0.metric: unknown variant "hug", did you mean "huge"?)");
+  CHECK(expect_failure(R"("metric": "huge:", "equals": 1)") ==
+        R"(x.json:1: expect.0.metric: expected a metric's path, found "huge:")");
+  CHECK(
+      expect_failure(R"("metric": "m", "ratio_to": "m", "at_least": "1 us")") ==
+      R"(x.json:1: expect.0.ratio_to: expected a number or a percentage to compare a ratio with, )"
+      R"(found "1 us")");
+  CHECK(expect_failure(R"("violation": "deadlok", "at_least": 1)")
+            .find("expect.0.violation: expected lossless_drop, unfinished_flow, deadlock or "
+                  "pause_storm, found \"deadlok\"") != std::string::npos);
+  CHECK(expect_failure(R"("violation": "deadlock", "equals": 1)")
+            .find("expected \"at_least\" with a number for a violation") != std::string::npos);
+}
+
+TEST_CASE("the resolved scenario reads back to itself") {
+  TextPresets source = presets();
+  Scenario scenario = read(text_of(
+      R"([{"name": "A", "preset": "small", "nic": {"preset": "fast"}}, {"name": "B"}])", kWorkload,
+      R"(, "expect": [{"metric": "m", "equals": 1}], "variants": [{"name": "v", "set": {}}])"));
+  const JsonNode dump = dump_config(scenario);
+  Scenario again = read_scenario(dump, {}, source);
+  CHECK(to_nlohmann(dump_config(again)) == to_nlohmann(dump));
+  CHECK(list_config(scenario).size() > 30);
+}
+
+TEST_CASE("the schema covers the scenario and what the blocks can be set to") {
+  const nlohmann::ordered_json schema = to_nlohmann(scenario_schema());
+  CHECK(schema.at("required").dump() == R"(["hosts","workload"])");
+  const auto& host = schema.at("properties").at("hosts").at("items").at("properties");
+  CHECK(host.contains("memory"));
+  CHECK(host.at("nic").at("properties").contains("translation_cache"));
+  CHECK(host.at("nics").at("maxItems") == 8);
+  CHECK(schema.at("properties").at("$schema").at("type") == "string");
+  const nlohmann::ordered_json preset = to_nlohmann(preset_schema(PresetKind::kNic));
+  CHECK(preset.at("properties").at("values").at("properties").contains("translation_cache"));
+}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+# Writes a ctest entry for each test case of EXECUTABLE to OUTPUT; cases tagged [long] carry the
+# label `long` (which Catch2's own catch_discover_tests cannot give).
+cmake_minimum_required(VERSION 3.25)
+
+function(list_names variable)
+  execute_process(COMMAND ${EXECUTABLE} ${ARGN} --list-test-names-only
+                  OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE result)
+  if(NOT result MATCHES "^[0-9]+$")  # the exit status is the number of cases
+    file(REMOVE ${OUTPUT})
+    message(FATAL_ERROR "${EXECUTABLE} cannot list its tests: ${result}\n${output}${errors}")
+  endif()
+  # A list element must not hold what CMake gives a meaning to.
+  string(REGEX REPLACE "[][;]" "?" marked "${output}")
+  if(NOT marked STREQUAL output)
+    message(FATAL_ERROR "a test name of ${EXECUTABLE} contains one of [ ] ;")
+  endif()
+  string(REGEX REPLACE "\n$" "" output "${output}")
+  string(REPLACE "\n" ";" output "${output}")
+  set(${variable} "${output}" PARENT_SCOPE)
+endfunction()
+
+list_names(names)
+list_names(long_names "[long]")
+set(script "")
+foreach(name IN LISTS names)
+  set(properties "WORKING_DIRECTORY [==[${DIRECTORY}]==]")
+  if(name IN_LIST long_names)
+    string(APPEND properties " LABELS long")
+  endif()
+  string(REGEX REPLACE "([\\,\"])" "\\\\\\1" pattern "${name}")
+  string(APPEND script
+         "add_test([==[${PREFIX}: ${name}]==] [==[${EXECUTABLE}]==] [==[${pattern}]==])\n"
+         "set_tests_properties([==[${PREFIX}: ${name}]==] PROPERTIES ${properties})\n")
+endforeach()
+file(WRITE ${OUTPUT} "${script}")
