@@ -42,27 +42,6 @@ bool merge(const QpAttributes& from, abi::QpContext& into) {
 
 }  // namespace
 
-bool may_modify(QpState from, QpState to) {
-  if (to == QpState::kReset || to == QpState::kErr) return true;
-  switch (from) {
-    case QpState::kReset:
-      return to == QpState::kInit;
-    case QpState::kInit:
-      return to == QpState::kInit || to == QpState::kRtr;
-    case QpState::kRtr:
-      return to == QpState::kRts;
-    case QpState::kRts:
-      return to == QpState::kRts || to == QpState::kSqd;
-    case QpState::kSqd:
-      return to == QpState::kSqd || to == QpState::kRts;
-    case QpState::kSqe:
-      return to == QpState::kRts;
-    case QpState::kErr:
-      return false;
-  }
-  return false;
-}
-
 Driver::Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
                MmioPort& mmio)
     : config_(config),
@@ -155,14 +134,12 @@ Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size) {
   const std::uint8_t zero[4] = {};
   memory_.store(*record, zero, sizeof zero);
 
-  std::uint8_t image[abi::CqContext::kBytes];
   abi::CqContext context;
   context.valid = true;
   context.log_size = log_size;
   context.ring = *ring;
   context.doorbell_record = *record;
-  context.write(image);
-  memory_.store(entry(tables_.cq_contexts, *number, sizeof image), image, sizeof image);
+  write_cq_context(rings.cqn, context);
   cqs_.used.emplace(*number, rings);
   if (commands_.execute(task, abi::CommandOpcode::kCreateCq, *number) == abi::CommandStatus::kOk)
     return rings;
@@ -172,12 +149,21 @@ Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size) {
   return Errno::kIo;
 }
 
+void Driver::write_cq_context(Cqn cqn, const abi::CqContext& context) {
+  std::uint8_t image[abi::CqContext::kBytes];
+  context.write(image);
+  const std::uint64_t offset = std::uint64_t{cqn.value()} * sizeof image;
+  memory_.store(PhysicalAddress(tables_.cq_contexts.value() + offset), image, sizeof image);
+}
+
 Errno Driver::destroy_cq(CpuTask& task, Cqn cqn) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
   const auto at = cqs_.used.find(cqn.value());
   if (at == cqs_.used.end()) return Errno::kInvalid;
   for (const auto& [qpn, context] : qps_.used)
     if (context.send_cqn == cqn || context.receive_cqn == cqn) return Errno::kBusy;
+  // Invalid in RAM before the NIC forgets it, as for a key.
+  write_cq_context(cqn, {});
   if (commands_.execute(task, abi::CommandOpcode::kDestroyCq, cqn.value()) !=
       abi::CommandStatus::kOk)
     return Errno::kIo;

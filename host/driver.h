@@ -72,9 +72,6 @@ struct QpAttributes {
   std::optional<std::uint8_t> dscp;
 };
 
-/// The moves that software may ask for (IBTA 10.3.1, figure 124).
-bool may_modify(QpState from, QpState to);
-
 class Driver {
  public:
   /// `nic`: the NIC's number in the run, part of every work request's name.
@@ -117,9 +114,7 @@ class Driver {
   Errno allocate_tables();
   Errno modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted);
   void free_qp(std::uint32_t qpn, const abi::QpContext& context);
-  static PhysicalAddress entry(PhysicalAddress table, std::uint32_t index, std::uint32_t bytes) {
-    return PhysicalAddress(table.value() + std::uint64_t{index} * bytes);
-  }
+  void write_cq_context(Cqn cqn, const abi::CqContext& context);
 
   DriverConfig config_;
   std::uint8_t nic_;

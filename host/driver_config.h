@@ -22,12 +22,12 @@ struct DriverConfig {
   Cycles syscall{700};           ///< into the kernel and back, with the verbs' own dispatch
   Cycles command{350};           ///< write a command entry and its doorbell
   Cycles command_poll{70};       ///< one look at the command entry's owner byte
-  Cycles pin_per_region{20000};  ///< checks, locks, accounting of pinned memory
+  Cycles pin_per_region{22000};  ///< checks, locks, accounting of pinned memory
   Cycles pin_per_page{700};
   Cycles unpin_per_page{350};
-  Cycles table_per_region{10000};  ///< allocating and mapping table pages for DMA
+  Cycles table_per_region{12000};  ///< allocating and mapping table pages for DMA
   Cycles table_per_page{160};
-  Cycles key_per_region{15000};  ///< the key entry and the bookkeeping of the region
+  Cycles key_per_region{16750};  ///< the key entry and the bookkeeping of the region
   Cycles create_object{5000};    ///< a queue pair or completion queue: rings and contexts
 
   void describe(Fields& fields);

@@ -133,8 +133,8 @@ void Memory::report(const MetricScope& scope) const {
   for (unsigned i = 0; i < kDmaPurposes; ++i) {
     const std::string purpose = name_of(static_cast<DmaPurpose>(i));
     scope.bytes("read." + purpose, read_[i], "bytes read by DMA");
-    
-      scope.bytes("written." + purpose, written_[i], "bytes written by DMA");
+
+    scope.bytes("written." + purpose, written_[i], "bytes written by DMA");
   }
   scope.time("busy", bandwidth_.byte_time().of(lines_moved_),
              "time that DMA occupied the memory's bandwidth");

@@ -30,7 +30,7 @@ namespace rnicsim {
 struct MemoryConfig {
   Bytes size{std::uint64_t{64} << 30};
   BitRate bandwidth = BitRate::gbps(480);  ///< 60 GB/s: four channels of DDR4-2133 less refresh
-  Time read_latency = Time::ns(205);   ///< root complex asks -> first data at the root complex
+  Time read_latency = Time::ns(205);       ///< root complex asks -> first data at the root complex
   Time write_latency = Time::ns(110);  ///< last byte at the root complex -> visible to a CPU load
   void describe(Fields& fields);
 };

@@ -13,8 +13,8 @@ void PcieConfig::describe(Fields& fields) {
   fields.field("max_payload", max_payload, payload_sizes, "largest payload of one TLP (MPS)");
   fields.field("max_read_request", max_read_request, payload_sizes,
                "largest read request of one TLP (MRRS)");
-  fields.field("read_completion_boundary", read_completion_boundary,
-               one_of(Bytes(64), Bytes(128)), "where completions may be cut (RCB)");
+  fields.field("read_completion_boundary", read_completion_boundary, one_of(Bytes(64), Bytes(128)),
+               "where completions may be cut (RCB)");
   fields.field("max_completion", max_completion, range(Bytes(64), Bytes(4096)).power_of_two(),
                "largest completion payload that the root complex makes, if below max_payload");
   fields.field("address_64", address_64, "requests carry 64-bit addresses (4 B more)");

@@ -109,8 +109,8 @@ class PcieDirection {
     PcieCredits turn_credits;
     TrainTimes times;
   };
-  /// A time on the wire: whole picoseconds and the rest in 1/denominator ps. A link that runs at the
-  /// pace of its credits decides just when they come back, so rounding would cost a turn.
+  /// A time on the wire: whole picoseconds and the rest in 1/denominator ps. A link that runs at
+  /// the pace of its credits decides just when they come back, so rounding would cost a turn.
   struct Instant {
     Time time;
     std::uint64_t remainder = 0;
@@ -134,10 +134,10 @@ class PcieDirection {
     Instant unseen = kNever;  ///< looking ahead: first return of turns that are not committed
   };
   struct State {
-    Instant now;                  ///< the wire is free
-    std::uint32_t active = 0;     ///< streams with trains that have not been sent, as bits
-    std::uint32_t turn = 0;       ///< stream whose turn is next
-    std::uint32_t owed = 0;       ///< posted streams that lacked credits and go first now, as bits
+    Instant now;               ///< the wire is free
+    std::uint32_t active = 0;  ///< streams with trains that have not been sent, as bits
+    std::uint32_t turn = 0;    ///< stream whose turn is next
+    std::uint32_t owed = 0;    ///< posted streams that lacked credits and go first now, as bits
     std::array<Head, kMaxStreams> heads;
     std::array<CreditState, 2> credits;  ///< posted, non-posted
   };
@@ -150,10 +150,10 @@ class PcieDirection {
   };
   /// What the streams could do at the state's time.
   struct Choice {
-    std::uint32_t ready = 0;  ///< bits
+    std::uint32_t ready = 0;           ///< bits
     std::uint32_t posted_blocked = 0;  ///< bits
     bool nonposted_blocked = false;
-    bool blind = false;  ///< looking ahead: credits may be back that the state does not know of
+    bool blind = false;     ///< looking ahead: credits may be back that the state does not know of
     Instant next = kNever;  ///< earliest time at which another stream may become ready
   };
 

@@ -119,6 +119,7 @@ class Reader final : public Fields {
       detail.line = member->line();
       detail.path = path_of(info.name);
       std::vector<std::string> in_quotation;
+      in_quotation.reserve(texts.size());
       for (const std::string& text : texts) in_quotation.push_back(in_quotes(text));
       detail.expected = one_of_text(in_quotation);
       detail.found = member->found_text();

@@ -147,7 +147,8 @@ class Fields {
   }
 
   /// Anything; `types` are the JSON Schema types allowed ("boolean", "number", "string", ...).
-  void any(const char* name, AnyJson& value, std::vector<std::string> types, const char* doc) {
+  void any(const char* name, AnyJson& value, const std::vector<std::string>& types,
+           const char* doc) {
     on_any(info(name, doc), types, value);
   }
 

@@ -15,9 +15,9 @@ constexpr const char* kIdentifierText = "a letter followed by letters, digits, _
 constexpr const char* kIdentifierPattern = "^[A-Za-z][A-Za-z0-9_-]*$";
 
 template <class T>
-constexpr bool is_integer_v = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+constexpr bool kIsInteger = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 template <class T>
-constexpr bool is_quantity_v = std::is_class_v<T> && !std::is_same_v<T, std::string>;
+constexpr bool kIsQuantity = std::is_class_v<T> && !std::is_same_v<T, std::string>;
 
 std::string plain_text(bool value) { return value ? "true" : "false"; }
 std::string plain_text(double value) {
@@ -28,7 +28,7 @@ std::string plain_text(double value) {
 std::string plain_text(const std::string& value) { return value; }
 template <class T>
 std::string plain_text(const T& value) {
-  if constexpr (is_integer_v<T>)
+  if constexpr (kIsInteger<T>)
     return std::to_string(value);
   else
     return to_text(value);
@@ -47,7 +47,7 @@ bool less(Length a, Length b) { return a.mm() < b.mm(); }
 
 template <class T>
 bool is_power_of_two(const T& value) {
-  if constexpr (is_integer_v<T>)
+  if constexpr (kIsInteger<T>)
     return value != 0 && (value & (value - 1)) == 0;
   else if constexpr (std::is_same_v<T, Bytes>)
     return is_power_of_two(value.count());
@@ -98,7 +98,7 @@ bool read(const JsonNode& node, std::string& value, std::string& expected) {
 
 template <class T>
 bool read(const JsonNode& node, T& value, std::string& expected) {
-  static_assert(is_integer_v<T>);
+  static_assert(kIsInteger<T>);
   expected = "a whole number";
   if (!node.is_number()) return false;
   const std::string& text = node.text();
@@ -125,7 +125,7 @@ template <class T>
 template <class T>
 T parse_scalar(const JsonNode& node, const std::string& path, const ScalarLimits& limits) {
   T value{};
-  if constexpr (is_quantity_v<T>) {
+  if constexpr (kIsQuantity<T>) {
     std::string why;
     if (!node.is_string() || !parse_quantity(node.text(), value, why))
       refuse_quantity<T>(node, path, why);
@@ -191,7 +191,7 @@ JsonNode scalar_to_json(ScalarRef value) {
 bool is_quantity(ScalarRef value) {
   return std::visit(
       [](const auto* pointer) {
-        return is_quantity_v<std::remove_const_t<std::remove_pointer_t<decltype(pointer)>>>;
+        return kIsQuantity<std::remove_const_t<std::remove_pointer_t<decltype(pointer)>>>;
       },
       value);
 }
@@ -203,25 +203,25 @@ void scalar_schema(ScalarRef type, const ScalarLimits& limits, JsonNode& schema)
         if constexpr (std::is_same_v<T, bool>) {
           schema.set("type", JsonNode::string("boolean"));
         } else if constexpr (std::is_arithmetic_v<T>) {
-          schema.set("type", JsonNode::string(is_integer_v<T> ? "integer" : "number"));
-          T low = is_integer_v<T> ? T{} : std::numeric_limits<T>::lowest();
+          schema.set("type", JsonNode::string(kIsInteger<T> ? "integer" : "number"));
+          T low = kIsInteger<T> ? T{} : std::numeric_limits<T>::lowest();
           T high = std::numeric_limits<T>::max();
           if (!limits.bounds.empty()) {
             low = std::get<T>(limits.bounds[0]);
             high = std::get<T>(limits.bounds[1]);
           }
-          if (is_integer_v<T> || !limits.bounds.empty()) {
+          if (kIsInteger<T> || !limits.bounds.empty()) {
             schema.set("minimum", JsonNode::number(plain_text(low)));
             schema.set("maximum", JsonNode::number(plain_text(high)));
           }
         } else {
           schema.set("type", JsonNode::string("string"));
-          if constexpr (is_quantity_v<T>)
+          if constexpr (kIsQuantity<T>)
             schema.set("pattern", JsonNode::string(quantity_kind(T()).pattern));
           else if (limits.identifier)
             schema.set("pattern", JsonNode::string(kIdentifierPattern));
         }
-        if constexpr (!is_quantity_v<T>) {
+        if constexpr (!kIsQuantity<T>) {
           if (limits.allowed.empty()) return;
           JsonNode& values = schema.set("enum", JsonNode::array());
           for (const ScalarValue& allowed : limits.allowed) {

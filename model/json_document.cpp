@@ -31,11 +31,13 @@ struct LineCounter {
 
 class CountingIterator {
  public:
+  // NOLINTBEGIN(readability-identifier-naming): names that the standard gives
   using iterator_category = std::input_iterator_tag;
   using value_type = char;
   using difference_type = std::ptrdiff_t;
   using pointer = const char*;
   using reference = const char&;
+  // NOLINTEND(readability-identifier-naming)
 
   CountingIterator(const char* at, LineCounter* counter) : at_(at), counter_(counter) {}
   reference operator*() const { return *at_; }

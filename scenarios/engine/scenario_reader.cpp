@@ -24,10 +24,10 @@ void spell_nics_as(JsonNode& hosts, const std::string& key) {
     if (key == "nics" && host.find("nics") == nullptr) {
       JsonNode list = JsonNode::array();
       list.set_place(host);
-      const JsonNode* nic = host.find("nic");
-      JsonNode empty = JsonNode::object();
-      empty.set_place(host);
-      list.append(nic != nullptr ? *nic : std::move(empty));
+      if (const JsonNode* nic = host.find("nic"))
+        list.append(*nic);
+      else
+        list.append(JsonNode::object()).set_place(host);
       host.erase("nic");
       host.set("nics", std::move(list));
     } else if (key == "nic" && host.find("nic") == nullptr) {

@@ -132,6 +132,7 @@ TEST_CASE("Destroying objects gives all their memory back, in the order that the
     REQUIRE(host.nic.qp(qpn).state == QpState::kReset);
     REQUIRE(host.driver.destroy_qp(task, qpn) == Errno::kInvalid);
     REQUIRE(host.driver.destroy_cq(task, cq) == Errno::kOk);
+    REQUIRE_FALSE(host.nic.cq_context(cq).valid);
     REQUIRE(host.frames.kernel_in_use() == before);
   }));
 }

@@ -46,8 +46,8 @@ naive::Request request(unsigned stream, TlpClass kind, Time arrival, std::uint64
     if (kind == TlpClass::kNonPosted)
       r.tlps.push_back({24, 0});
     else
-      r.tlps.push_back({static_cast<std::uint32_t>(n + 24),
-                        static_cast<std::uint32_t>(divide_up(n, 16))});
+      r.tlps.push_back(
+          {static_cast<std::uint32_t>(n + 24), static_cast<std::uint32_t>(divide_up(n, 16))});
     address += n;
   }
   return r;
@@ -136,8 +136,8 @@ std::uint64_t compare(Scheduler& scheduler, const PcieDirectionConfig& config,
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Time allowed = std::max(tlp * turns, (requests[i].end - requests[i].arrival) / 100);
-    const Time difference = std::max(bench.end(i), requests[i].end) -
-                            std::min(bench.end(i), requests[i].end);
+    const Time difference =
+        std::max(bench.end(i), requests[i].end) - std::min(bench.end(i), requests[i].end);
     INFO("request " << i << " stream " << requests[i].stream << " arrival "
                     << requests[i].arrival.as_ns() << " ours " << bench.end(i).as_ns() << " naive "
                     << requests[i].end.as_ns());
@@ -171,7 +171,8 @@ TEST_CASE("A busy period does not drift: train n ends at n times its bytes") {
   Scheduler scheduler("scheduler");
   const PcieDirectionConfig config = gen3_x8();
   std::vector<naive::Request> requests;
-  for (int i = 0; i < 100; ++i) requests.push_back(request(kWrites, TlpClass::kPosted, 0_ns, 0, 65));
+  for (int i = 0; i < 100; ++i)
+    requests.push_back(request(kWrites, TlpClass::kPosted, 0_ns, 0, 65));
   auto unlimited = config;
   unlimited.posted = {100000, 100000};
   Bench bench(scheduler, unlimited);
@@ -301,9 +302,15 @@ TEST_CASE("Random mixes agree with the model of single TLPs") {
       const std::uint32_t bytes = random() % 5 == 0 ? 1 + random() % 4096 : kSizes[random() % 7];
       if (address / 4096 != (address + bytes - 1) / 4096) address = address / 4096 * 4096;
       switch (random() % 4) {
-        case 0: requests.push_back(request(kWrites, TlpClass::kPosted, arrival, address, bytes)); break;
-        case 1: requests.push_back(request(kReads, TlpClass::kNonPosted, arrival, address, bytes)); break;
-        case 2: requests.push_back(request(kOtherReads, TlpClass::kNonPosted, arrival, 0, 64)); break;
+        case 0:
+          requests.push_back(request(kWrites, TlpClass::kPosted, arrival, address, bytes));
+          break;
+        case 1:
+          requests.push_back(request(kReads, TlpClass::kNonPosted, arrival, address, bytes));
+          break;
+        case 2:
+          requests.push_back(request(kOtherReads, TlpClass::kNonPosted, arrival, 0, 64));
+          break;
         default:
           requests.push_back(request(kCompletions, TlpClass::kCompletion, arrival, address, bytes));
       }

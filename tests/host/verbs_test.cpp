@@ -60,7 +60,8 @@ using ByteVector = std::vector<std::uint8_t>;
 
 }  // namespace
 
-TEST_CASE("A WRITE is 36 B of header and a data segment, zero to the end of its block") {
+TEST_CASE(
+    "A WRITE is a control, a remote address and a data segment, then zeros to its block's end") {
   Session s;
   s.run([&](CpuTask& task) {
     REQUIRE(s.host.verbs.post_send(task, s.qp, s.write(1, 0x12345)) == Errno::kOk);

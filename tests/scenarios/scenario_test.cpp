@@ -75,19 +75,6 @@ std::string workload_failure(const std::string& members, const std::string& more
       text_of(kHosts, R"([{"name": "w0", "from": "A", "to": "B", )" + members + "}]", more));
 }
 
-std::string expect_failure(const std::string& members) {
-  return failure(
-      text_of(kHosts, kWorkload,
-              R"(, "variants": [{"name": "huge", "set": {}}], "expect": [{)" + members + "}]"));
-}
-
-ExpectationSpec expectation(const std::string& members) {
-  return read(text_of(
-                  kHosts, kWorkload,
-                  R"(, "variants": [{"name": "huge", "set": {}}], "expect": [{)" + members + "}]"))
-      .expect.at(0);
-}
-
 }  // namespace
 
 TEST_CASE("the smallest scenario has two hosts and a workload; the rest is defaults") {
@@ -310,89 +297,6 @@ TEST_CASE("a fabric's values must be possible") {
         std::string::npos);
   CHECK(fabric_failure(R"({"link": {"preset": "slwo"}})") ==
         "x.json:1: fabric.link.preset: unknown link preset \"slwo\", did you mean \"slow\"?");
-}
-
-TEST_CASE("expectations are read into bounds in the units of metrics") {
-  ExpectationSpec e = expectation(R"("metric": "host.B.cpu.data.busy", "equals": "0 ns")");
-  CHECK(e.relation == ExpectationSpec::Relation::kEquals);
-  CHECK(e.low.value == 0);
-  CHECK(e.low.unit == Unit::kPicoseconds);
-  CHECK(e.measured.path == "host.B.cpu.data.busy");
-  CHECK(e.measured.variant.empty());
-
-  e = expectation(R"("metric": "m", "equals": "9.1 us", "tolerance": "15 %", "source": "s")");
-  CHECK(e.low.value == 9'100'000);
-  CHECK(e.allowed_deviation == Approx(1'365'000));
-  CHECK(*e.source == "s");
-
-  e = expectation(R"("metric": "m", "equals": "4 KiB", "tolerance": "1 KiB", "id": "X1")");
-  CHECK(e.allowed_deviation == 1024);
-  CHECK(e.low.unit == Unit::kBytes);
-  CHECK(*e.id == "X1");
-
-  e = expectation(R"("metric": "m", "equals": "50 %", "tolerance": "5 %")");
-  CHECK(e.low.unit == Unit::kRatio);
-  CHECK(e.allowed_deviation == Approx(0.05));
-
-  e = expectation(R"("metric": "huge:m", "at_least": 1.5, "ratio_to": "m")");
-  CHECK(e.relation == ExpectationSpec::Relation::kAtLeast);
-  CHECK(e.measured.variant == "huge");
-  CHECK(e.measured.path == "m");
-  CHECK(e.reference.path == "m");
-  CHECK(e.low.value == 1.5);
-
-  e = expectation(R"("metric": "m", "between": ["10 Gb/s", "0.1 Tb/s"])");
-  CHECK(e.relation == ExpectationSpec::Relation::kBetween);
-  CHECK(e.low.value == 1e10);
-  CHECK(e.high.value == 1e11);
-  CHECK(e.high.unit == Unit::kBitsPerSecond);
-
-  e = expectation(R"("metric": "m", "at_most": "5 cycles")");
-  CHECK(e.relation == ExpectationSpec::Relation::kAtMost);
-  CHECK(e.low.unit == Unit::kCycles);
-
-  e = expectation(R"("violation": "deadlock", "at_least": 1)");
-  CHECK(*e.violation == "deadlock");
-}
-
-TEST_CASE("an expectation that means nothing is refused") {
-  CHECK(expect_failure(R"("equals": 1)") ==
-        R"(x.json:1: expect.0: expected either "metric" or "violation", found neither)");
-  CHECK(expect_failure(R"("metric": "m", "violation": "deadlock", "at_least": 1)") ==
-        R"(x.json:1: expect.0: expected either "metric" or "violation", found both)");
-  CHECK(expect_failure(R"("metric": "m")") ==
-        R"(x.json:1: expect.0: expected one of "equals", "at_least", "at_most" and "between", )"
-        R"(found none)");
-  CHECK(expect_failure(R"("metric": "m", "at_least": 1, "at_most": 2)").find("found several") !=
-        std::string::npos);
-  CHECK(expect_failure(R"("metric": "m", "at_least": 1, "tolerance": "1 %")") ==
-        R"(x.json:1: expect.0.tolerance: goes with "equals" only)");
-  CHECK(expect_failure(R"("metric": "m", "equals": "1 us", "tolerance": "1 B")") ==
-        R"(x.json:1: expect.0.tolerance: expected a value in the unit of "1 us", found "1 B")");
-  CHECK(expect_failure(R"("metric": "m", "equals": 1, "tolerance": -1)") ==
-        "x.json:1: expect.0.tolerance: a tolerance cannot be negative");
-  CHECK(expect_failure(R"("metric": "m", "equals": "fast")") ==
-        R"(x.json:1: expect.0.equals: expected a number, a percentage, or a time, size, rate or )"
-        R"(number of cycles with its unit, found "fast")");
-  CHECK(expect_failure(R"("metric": "m", "between": [1])") ==
-        "x.json:1: expect.0.between: expected a list of two values, found 1 values");
-  CHECK(expect_failure(R"("metric": "m", "between": [2, 1])") ==
-        "x.json:1: expect.0.between.1: expected at least 2, found 1");
-  CHECK(expect_failure(R"("metric": "m", "between": ["1 us", "2 B"])") ==
-        R"(x.json:1: expect.0.between.1: expected a value in the unit of "1 us", found "2 B")");
-  CHECK(expect_failure(R"("metric": "hug:m", "equals": 1)") ==
-        R"(x.json:1: expect.0.metric: unknown variant "hug", did you mean "huge"?)");
-  CHECK(expect_failure(R"("metric": "huge:", "equals": 1)") ==
-        R"(x.json:1: expect.0.metric: expected a metric's path, found "huge:")");
-  CHECK(
-      expect_failure(R"("metric": "m", "ratio_to": "m", "at_least": "1 us")") ==
-      R"(x.json:1: expect.0.ratio_to: expected a number or a percentage to compare a ratio with, )"
-      R"(found "1 us")");
-  CHECK(expect_failure(R"("violation": "deadlok", "at_least": 1)")
-            .find("expect.0.violation: expected lossless_drop, unfinished_flow, deadlock or "
-                  "pause_storm, found \"deadlok\"") != std::string::npos);
-  CHECK(expect_failure(R"("violation": "deadlock", "equals": 1)")
-            .find("expected \"at_least\" with a number for a violation") != std::string::npos);
 }
 
 TEST_CASE("the resolved scenario reads back to itself") {

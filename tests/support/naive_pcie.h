@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A direction of a PCIe link as plainly as it can be written: one decision per TLP, credits per TLP,
-// times as exact fractions. What host/pcie_direction must agree with.
+// A direction of a PCIe link as plainly as it can be written: one decision per TLP, credits per
+// TLP, times as exact fractions. What host/pcie_direction must agree with.
 #pragma once
 
 #include <algorithm>

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "host/host.h"
+
+#include <algorithm>
+#include <string>
+
+namespace rnicsim {
+
+Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const HostConfig& config,
+           std::uint64_t seed, std::uint8_t first_nic, unsigned nics)
+    : sc_module(name),
+      scheduler_(scheduler),
+      config_(config),
+      memory_(config.memory),
+      frames_(config.memory.size, seed) {
+  for (std::uint32_t i = 0; i < config_.cpu.cores; ++i)
+    cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_));
+  for (unsigned i = 0; i < nics; ++i) {
+    const std::string link = "pcie" + std::to_string(i);
+    links_.push_back(std::make_unique<PcieLink>(link.c_str(), scheduler, config_.pcie, memory_));
+    drivers_.push_back(std::make_unique<Driver>(config_.driver,
+                                                static_cast<std::uint8_t>(first_nic + i), memory_,
+                                                frames_, links_.back()->mmio()));
+  }
+}
+
+bool Host::idle() const {
+  return std::all_of(links_.begin(), links_.end(), [](const auto& link) { return link->idle(); });
+}
+
+void Host::attach(ProbeSink* sink, std::uint32_t component) {
+  for (const auto& link : links_) link->probe().attach(sink, component);
+  for (const auto& driver : drivers_) driver->probe().attach(sink, component);
+}
+
+void Host::report(const MetricScope& scope) {
+  const MetricScope cpu = scope.child("cpu");
+  // Cores first: they bring polls that are still going on into the sums.
+  for (std::size_t i = 0; i < cores_.size(); ++i)
+    cores_[i]->report(cpu.child("core" + std::to_string(i)));
+  usage_.report(cpu);
+  memory_.report(scope.child("memory"));
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    const MetricScope nic = scope.child("nic" + std::to_string(i));
+    drivers_[i]->report(nic.child("driver"));
+    links_[i]->report(nic.child("pcie"));
+  }
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// One server: construction and wiring only. RAM, frames, cores, and for each NIC a PCIe link with
+// its root complex and the driver's instance. The NIC itself is outside: its DMA initiator binds to
+// pcie(n).dma_socket, and pcie(n).mmio().socket to its BAR.
+//
+//   program -> CpuTask on a CpuCore -> Verbs -> memory, MMIO store -> PcieLink -> NIC
+//                                  \-> Driver (commands, tables in memory) -> ...
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <systemc>
+#include <vector>
+
+#include "host/cpu_core.h"
+#include "host/cpu_usage.h"
+#include "host/driver.h"
+#include "host/frame_allocator.h"
+#include "host/host_config.h"
+#include "host/memory.h"
+#include "host/page_table.h"
+#include "host/pcie_link.h"
+#include "host/verbs.h"
+#include "model/metrics.h"
+#include "model/probe.h"
+#include "model/scheduler.h"
+
+namespace rnicsim {
+
+class Host : public sc_core::sc_module {
+ public:
+  /// `first_nic` is the run-wide number of the host's first NIC; `seed` scatters its frames.
+  Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const HostConfig& config,
+       std::uint64_t seed, std::uint8_t first_nic, unsigned nics);
+
+  const HostConfig& config() const { return config_; }
+  Scheduler& scheduler() const { return scheduler_; }
+  Memory& memory() { return memory_; }
+  FrameAllocator& frames() { return frames_; }
+  CpuUsage& usage() { return usage_; }
+  CpuCore& core(unsigned n) { return *cores_[n]; }
+  unsigned cores() const { return static_cast<unsigned>(cores_.size()); }
+  PcieLink& pcie(unsigned nic) { return *links_[nic]; }
+  Driver& driver(unsigned nic) { return *drivers_[nic]; }
+
+  /// Nothing is under way on the PCIe links.
+  bool idle() const;
+  /// Driver and PCIe links; programs attach their own Verbs.
+  void attach(ProbeSink* sink, std::uint32_t component);
+  /// Under `scope` ("host.A"): cpu, memory, nic<n>.driver, nic<n>.pcie.
+  void report(const MetricScope& scope);
+
+ private:
+  Scheduler& scheduler_;
+  HostConfig config_;
+  Memory memory_;
+  FrameAllocator frames_;
+  CpuUsage usage_;
+  std::vector<std::unique_ptr<CpuCore>> cores_;
+  std::vector<std::unique_ptr<PcieLink>> links_;
+  std::vector<std::unique_ptr<Driver>> drivers_;
+};
+
+/// A process: its address space and, in it, the verbs library opened on one NIC.
+struct Process {
+  explicit Process(Host& host, unsigned nic = 0)
+      : pages(host.memory(), host.frames()),
+        verbs(host.config().verbs, host.driver(nic), pages, host.pcie(nic).mmio()) {}
+  PageTable pages;
+  Verbs verbs;
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#include "host/host_config.h"
+
+#include "model/config_reader.h"
+
+namespace rnicsim {
+
+PageSize HostMemoryConfig::buffer_pages() const {
+  for (const PageSize size : {PageSize::k2MiB, PageSize::k1GiB})
+    if (bytes_of(size) == page_size) return size;
+  return PageSize::k4KiB;
+}
+
+void HostMemoryConfig::describe(Fields& f) {
+  MemoryConfig::describe(f);
+  f.field("page_size", page_size,
+          one_of(bytes_of(PageSize::k4KiB), bytes_of(PageSize::k2MiB), bytes_of(PageSize::k1GiB)),
+          "pages of the applications' buffers");
+}
+
+void HostConfig::describe(Fields& f) {
+  f.object("memory", memory, "RAM");
+  f.object("cpu", cpu, "cores");
+  f.object("driver", driver, "kernel driver of the NIC");
+  f.object("verbs", verbs, "user-space verbs library");
+  f.object("pcie", pcie, "link between root complex and NIC");
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The settings of one server: those of its blocks under the blocks' names.
+#pragma once
+
+#include "host/cpu_core.h"
+#include "host/driver_config.h"
+#include "host/frame_allocator.h"
+#include "host/memory.h"
+#include "host/pcie_config.h"
+#include "host/verbs_config.h"
+#include "model/units.h"
+
+namespace rnicsim {
+
+/// RAM, and the pages that applications get their buffers in.
+struct HostMemoryConfig : MemoryConfig {
+  Bytes page_size = bytes_of(PageSize::k4KiB);
+  PageSize buffer_pages() const;
+  void describe(Fields& fields);
+};
+
+struct HostConfig {
+  HostMemoryConfig memory;
+  CpuConfig cpu;
+  DriverConfig driver;
+  VerbsConfig verbs;
+  PcieConfig pcie;
+  void describe(Fields& fields);
+};
+
+}  // namespace rnicsim

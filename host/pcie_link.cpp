@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+#include "host/pcie_link.h"
+
+#include <algorithm>
+
+namespace rnicsim {
+
+namespace {
+
+/// A write is done for the device once sent; everything else is delivered at the other end.
+PcieDirectionConfig upstream(const PcieConfig& config) {
+  PcieDirectionConfig direction = config.direction(config.latency_up);
+  direction.delivery_delay.assign(kDmaEngines, config.latency_up);
+  direction.delivery_delay[static_cast<unsigned>(DmaEngineId::kPosted)] = Time();
+  return direction;
+}
+
+PcieDirectionConfig downstream(const PcieConfig& config) {
+  PcieDirectionConfig direction = config.direction(config.latency_down);
+  direction.delivery_delay.assign(kDmaEngines + 1, config.latency_down);
+  return direction;
+}
+
+std::uint32_t narrow(std::uint64_t n) { return static_cast<std::uint32_t>(n); }
+
+}  // namespace
+
+PcieLink::PcieLink(const sc_core::sc_module_name& name, Scheduler& scheduler,
+                   const PcieConfig& config, Memory& memory)
+    : sc_module(name),
+      dma_socket("dma_socket"),
+      scheduler_(scheduler),
+      config_(config),
+      format_(config.format()),
+      memory_(memory),
+      up_(scheduler, upstream(config)),
+      down_(scheduler, downstream(config)),
+      mmio_(scheduler, config, down_, kMmioDown, up_, kWritesUp) {
+  dma_socket.bind(*this);
+}
+
+bool PcieLink::acceptable(tlm::tlm_generic_payload& payload) {
+  payload.set_dmi_allowed(false);
+  if (payload.get_byte_enable_ptr() != nullptr)
+    payload.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+  else if (payload.get_data_length() == 0 || payload.get_data_length() > kMaxTransfer ||
+           payload.get_streaming_width() < payload.get_data_length())
+    payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
+  else if (!payload.is_read() && !payload.is_write())
+    payload.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+  else
+    return true;
+  return false;
+}
+
+tlm::tlm_sync_enum PcieLink::nb_transport_fw(tlm::tlm_generic_payload& payload,
+                                             tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  const Time time = scheduler_.enter_foreign(delay);
+  if (phase == tlm::END_RESP) {
+    in_response_ = false;
+    pump_responses();
+    return tlm::TLM_COMPLETED;
+  }
+  if (!acceptable(payload)) return tlm::TLM_COMPLETED;
+  const std::uint32_t index = make(payload);
+  if (payload.is_read())
+    begin_read(index, time);
+  else
+    begin_write(index, time);
+  phase = tlm::END_REQ;
+  return tlm::TLM_UPDATED;
+}
+
+std::uint32_t PcieLink::make(tlm::tlm_generic_payload& payload) {
+  if (free_.empty()) {
+    free_.push_back(narrow(transfers_.size()));
+    transfers_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  Transfer& t = transfers_[index];
+  if (payload.has_mm()) payload.acquire();
+  t.payload = &payload;
+  t.extension = payload.get_extension<DmaExtension>();
+  t.address = PhysicalAddress(payload.get_address());
+  t.bytes = Bytes(payload.get_data_length());
+  t.supported = memory_.contains(t.address, t.bytes);
+  const bool known = t.extension != nullptr;
+  t.purpose = known ? t.extension->purpose : DmaPurpose::kPayload;
+  t.work_request = known ? t.extension->work_request : WorkRequestId();
+  t.elided = known && t.extension->elided;
+  t.stream = kWritesUp;
+  if (payload.is_read()) {
+    // A foreign initiator may not say which engine reads; reads never share the writes' stream.
+    const DmaEngineId engine = known ? t.extension->engine : DmaEngineId::kPosted;
+    t.stream =
+        static_cast<unsigned>(engine == DmaEngineId::kPosted ? DmaEngineId::kPayloadRead : engine);
+  }
+  return index;
+}
+
+void PcieLink::recycle(std::uint64_t index) { free_.push_back(narrow(index)); }
+
+void PcieLink::begin_read(std::uint32_t index, Time time) {
+  const Transfer& t = transfers_[index];
+  ++reads_;
+  read_[static_cast<unsigned>(t.purpose)] += t.bytes;
+  const TlpSplit split = split_read(format_, t.address, t.bytes);
+  up_.send(t.stream, {TlpClass::kNonPosted, split.tlps, narrow(split.link_bytes.count()), 0,
+                      narrow(format_.read_overhead.count()), 0, time,
+                      deliver_to<&PcieLink::read_arrived>(this), index});
+}
+
+/// The last read request reached the root complex.
+void PcieLink::read_arrived(std::uint64_t index, const TrainTimes& times) {
+  Transfer& t = transfers_[index];
+  const std::uint32_t overhead = narrow(format_.completion_overhead.count());
+  const Time last = times.end + config_.latency_up + config_.root_complex_latency;
+  Train train{TlpClass::kCompletion,
+              1,
+              overhead,
+              0,
+              overhead,
+              0,
+              last,
+              deliver_to<&PcieLink::completion_arrived>(this),
+              index};
+  if (t.supported) {
+    const Time first = times.first_end + config_.latency_up + config_.root_complex_latency;
+    settle_writes(first);
+    const Memory::Access access = memory_.time_read(first, t.bytes, t.purpose);
+    const Time data_end = std::max(access.last, last + memory_.config().read_latency);
+    const TlpSplit split = split_completion(format_, t.address, t.bytes);
+    const Time length = down_.byte_time().of(split.link_bytes);
+    train.tlps = split.tlps;
+    train.bytes = narrow(split.link_bytes.count());
+    train.tlp_bytes =
+        std::min(train.bytes, narrow(format_.completion_payload().count()) + overhead);
+    train.eligible = std::max(access.first, data_end - length) + config_.root_complex_latency;
+    // The bytes are taken at delivery, when every write that was sent before has to be visible.
+    const Time earlier_writes = std::max(last_visible_, last + memory_.config().write_latency);
+    train.eligible = std::max(train.eligible, earlier_writes - config_.latency_down);
+  }
+  down_.send(t.stream, train);
+}
+
+void PcieLink::completion_arrived(std::uint64_t index, const TrainTimes& times) {
+  Transfer& t = transfers_[index];
+  if (t.extension != nullptr) {
+    t.extension->first_byte =
+        times.start + overhead_time(format_.completion_overhead) + config_.latency_down;
+    t.extension->last_byte = times.end + config_.latency_down;
+  }
+  if (t.supported && !t.elided) memory_.load(t.address, t.payload->get_data_ptr(), t.bytes.count());
+  if (!t.supported) {
+    ++read_faults_;
+    last_fault_ = t.address.value();
+  }
+  const bool supported = t.supported;
+  respond(index, supported ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  recycle(index);
+}
+
+void PcieLink::begin_write(std::uint32_t index, Time time) {
+  Transfer& t = transfers_[index];
+  ++writes_;
+  written_[static_cast<unsigned>(t.purpose)] += t.bytes;
+  const std::uint64_t to_boundary = kPciePageBytes - t.address.value() % kPciePageBytes;
+  const Bytes first = std::min(t.bytes, Bytes(to_boundary));
+  t.trains = first < t.bytes ? 2 : 1;
+  t.begin = Time::never();
+  t.settled = false;
+  const PhysicalAddress address = t.address;
+  const Bytes rest = t.bytes - first;
+  send_write_part(index, time, address, first);
+  if (rest != Bytes())
+    send_write_part(index, time, PhysicalAddress(address.value() + first.count()), rest);
+}
+
+void PcieLink::send_write_part(std::uint32_t index, Time time, PhysicalAddress address,
+                               Bytes bytes) {
+  const TlpSplit split = split_write(format_, address, bytes);
+  const std::uint64_t largest = std::min(bytes, format_.max_payload).count();
+  up_.send(kWritesUp, {TlpClass::kPosted, split.tlps, narrow(split.link_bytes.count()),
+                       split.data_credits, narrow(largest + format_.write_overhead.count()),
+                       narrow(divide_up(largest, kPcieCreditBytes)), time,
+                       deliver_to<&PcieLink::write_sent>(this), index});
+}
+
+/// The last byte has left the device, which may reuse the payload and its data.
+void PcieLink::write_sent(std::uint64_t index, const TrainTimes& times) {
+  Transfer& t = transfers_[index];
+  t.begin =
+      std::min(t.begin, times.start + overhead_time(format_.write_overhead) + config_.latency_up);
+  if (--t.trains != 0) return;
+  if (t.extension != nullptr) {
+    t.extension->first_byte = t.begin;
+    t.extension->last_byte = times.end + config_.latency_up;
+  }
+  if (t.supported && !t.elided) {
+    if (!t.data) t.data = std::make_unique<std::array<std::uint8_t, kMaxTransfer>>();
+    std::copy_n(t.payload->get_data_ptr(), t.bytes.count(), t.data->begin());
+  }
+  land(index, times.end);
+  respond(index, tlm::TLM_OK_RESPONSE);
+}
+
+void PcieLink::land(std::uint64_t index, Time end) {
+  Transfer& t = transfers_[index];
+  if (!t.supported) {
+    ++write_faults_;
+    last_fault_ = t.address.value();
+  }
+  t.begin += config_.root_complex_latency;
+  t.arrival = end + config_.latency_up + config_.root_complex_latency;
+  unsettled_.push(narrow(index));
+  landing_.push(narrow(index));
+  scheduler_.at(t.arrival + memory_.config().write_latency,
+                call<&PcieLink::make_visible>(this, index));
+}
+
+/// Asks the memory for the writes that reach it until then: reads and writes share its bandwidth in
+/// the order of their arrival, and a write is known before it arrives.
+void PcieLink::settle_writes(Time until) {
+  while (!unsettled_.empty() && transfers_[unsettled_.front()].arrival <= until) {
+    Transfer& t = transfers_[unsettled_.take()];
+    t.settled = true;
+    t.visible = std::max(last_visible_, t.arrival + memory_.config().write_latency);
+    if (t.supported) {
+      const Memory::Access access = memory_.time_write(t.arrival, t.bytes, t.purpose);
+      t.visible = std::max(t.visible, access.last);
+      // A memory slower than the link keeps the receiver's buffer full.
+      if (access.first > t.arrival)
+        up_.hold_posted_credits(access.first + config_.credit_return_latency);
+    }
+    last_visible_ = t.visible;
+  }
+}
+
+/// All that is due, in the order of sending; `index` is the write that the entry was made for.
+void PcieLink::make_visible(std::uint64_t index) {
+  const Time now = scheduler_.now();
+  settle_writes(now);
+  if (transfers_[index].visible > now) {
+    scheduler_.at(transfers_[index].visible, call<&PcieLink::make_visible>(this, index));
+    return;
+  }
+  while (!landing_.empty()) {
+    const std::uint32_t first = landing_.front();
+    Transfer& t = transfers_[first];
+    if (!t.settled || t.visible > now) return;
+    landing_.pop();
+    const Bytes bytes = t.bytes;
+    const PhysicalAddress address = t.address;
+    if (t.supported) {
+      if (!t.elided) memory_.store(address, t.data->data(), bytes.count());
+      if (t.purpose == DmaPurpose::kPayload)
+        probe_(now, ProbeKind::kPayloadLanded, t.work_request, 0,
+               static_cast<std::uint64_t>(t.begin.ps()), bytes.count());
+    }
+    const bool supported = t.supported;
+    recycle(first);
+    if (supported) memory_.wrote(address, bytes);
+  }
+}
+
+void PcieLink::respond(std::uint64_t index, tlm::tlm_response_status status) {
+  Transfer& t = transfers_[index];
+  t.payload->set_response_status(status);
+  responses_.push(t.payload);
+  t.payload = nullptr;
+  t.extension = nullptr;
+  pump_responses();
+}
+
+void PcieLink::pump_responses() {
+  while (!in_response_ && !responses_.empty()) {
+    tlm::tlm_generic_payload* payload = responses_.take();
+    const bool managed = payload->has_mm();
+    tlm::tlm_phase phase = tlm::BEGIN_RESP;
+    sc_core::sc_time delay = scheduler_.annotation();
+    in_response_ = true;
+    const tlm::tlm_sync_enum answer = dma_socket->nb_transport_bw(*payload, phase, delay);
+    if (answer != tlm::TLM_ACCEPTED) in_response_ = false;
+    if (managed) payload->release();
+    scheduler_.ask_kernel();
+  }
+}
+
+void PcieLink::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+  if (!acceptable(payload)) return;
+  const PhysicalAddress address(payload.get_address());
+  const Bytes bytes(payload.get_data_length());
+  if (!memory_.contains(address, bytes)) {
+    payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+    return;
+  }
+  scheduler_.enter_foreign(delay);
+  Time time = config_.latency_up + config_.root_complex_latency;
+  if (payload.is_read()) {
+    memory_.load(address, payload.get_data_ptr(), bytes.count());
+    time += up_.byte_time().of(split_read(format_, address, bytes).link_bytes) +
+            memory_.config().read_latency + config_.root_complex_latency +
+            down_.byte_time().of(split_completion(format_, address, bytes).link_bytes) +
+            config_.latency_down;
+  } else {
+    memory_.store(address, payload.get_data_ptr(), bytes.count());
+    time += up_.byte_time().of(split_write(format_, address, bytes).link_bytes) +
+            memory_.config().write_latency;
+  }
+  delay += sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(time.ps()));
+  payload.set_response_status(tlm::TLM_OK_RESPONSE);
+}
+
+unsigned PcieLink::transport_dbg(tlm::tlm_generic_payload& payload) {
+  const PhysicalAddress address(payload.get_address());
+  const unsigned length = payload.get_data_length();
+  if (!memory_.contains(address, Bytes(length))) return 0;
+  if (payload.is_read())
+    memory_.load(address, payload.get_data_ptr(), length);
+  else if (payload.is_write())
+    memory_.store(address, payload.get_data_ptr(), length);
+  return length;
+}
+
+void PcieLink::report(const MetricScope& scope) const {
+  up_.report(scope.child("upstream"));
+  down_.report(scope.child("downstream"));
+  mmio_.report(scope.child("mmio"));
+  scope.count("reads", reads_, "DMA reads of the device");
+  scope.count("writes", writes_, "DMA writes of the device");
+  for (unsigned i = 0; i < kDmaPurposes; ++i) {
+    const std::string purpose = name_of(static_cast<DmaPurpose>(i));
+    scope.bytes("read." + purpose, read_[i], "bytes read from host memory");
+    scope.bytes("written." + purpose, written_[i], "bytes written to host memory");
+  }
+  scope.count("unsupported_reads", read_faults_, "reads outside memory, answered with an error");
+  scope.count("unsupported_writes", write_faults_, "writes outside memory, dropped");
+  scope.count("last_fault_address", last_fault_, "address of the latest of these");
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// A PCIe link and the root complex behind it: carries a device's DMA to host memory and the CPU's
+// stores and loads to the device.
+//
+// DMA read: read requests up; at their arrival the memory is asked; completions come down as soon
+// as they can run without a gap; at their last byte the device gets BEGIN_RESP. DMA write: TLPs up;
+// BEGIN_RESP when the last one has left the device (posted: nobody reports the landing); the bytes
+// are visible in memory at arrival + root complex + memory, always in the order of sending.
+//
+// Connects to: the device's initiator through `dma_socket` (TLM-2.0 base protocol, non-blocking;
+// b_transport moves the bytes at once and adds the unloaded time; no DMI), the device's BAR through
+// mmio().socket, Memory, CPU cores through mmio().
+//
+// Models: splitting, both directions' bytes, credits, ordering (host/pcie_direction), an
+// unsupported request for addresses outside memory (a read answers TLM_ADDRESS_ERROR_RESPONSE, a
+// write is counted as a fault and dropped, as nothing can be answered). A read of n TLPs is served
+// as one: memory starts at the first TLP's arrival and gives the last data no earlier than the last
+// TLP needs. Approximates: a read samples its bytes when its completion arrives, up to root complex
+// + latency_down
+// + the completion's own time after the memory gave them (some 200 ns for 64 B): a store by the CPU
+// in that window is seen, which no ordering rule forbids. The root complex answers reads of
+// different engines in turns, those of one engine in order. Ignores: relaxed ordering, no-snoop,
+// replay after bit errors, the switch between port and root.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <systemc>
+#include <tlm>
+#include <vector>
+
+#include "host/memory.h"
+#include "host/mmio_bridge.h"
+#include "host/pcie_config.h"
+#include "host/pcie_direction.h"
+#include "model/metrics.h"
+#include "model/pcie_tlp.h"
+#include "model/probe.h"
+#include "model/ring.h"
+#include "model/scheduler.h"
+
+namespace rnicsim {
+
+class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
+ public:
+  PcieLink(const sc_core::sc_module_name& name, Scheduler& scheduler, const PcieConfig& config,
+           Memory& memory);
+
+  tlm::tlm_target_socket<64> dma_socket;
+  /// The CPU's side; mmio().socket binds to the device's BAR.
+  MmioBridge& mmio() { return mmio_; }
+  Probe& probe() { return probe_; }
+
+  /// Nothing is queued, in flight or about to become visible.
+  bool idle() const { return free_.size() == transfers_.size() && mmio_.idle(); }
+  void report(const MetricScope& scope) const;
+
+ private:
+  static constexpr std::uint32_t kMaxTransfer = 4096;
+  static constexpr unsigned kMmioDown = kDmaEngines;  ///< stream beside those of the engines
+  static constexpr unsigned kWritesUp = static_cast<unsigned>(DmaEngineId::kPosted);
+
+  /// One DMA request from BEGIN_REQ to its end.
+  struct Transfer {
+    tlm::tlm_generic_payload* payload = nullptr;  ///< null once the device has its response
+    DmaExtension* extension = nullptr;            ///< null: the initiator set none
+    unsigned stream = 0;
+    PhysicalAddress address;
+    Bytes bytes;
+    DmaPurpose purpose = DmaPurpose::kPayload;
+    WorkRequestId work_request;
+    bool elided = false;
+    bool supported = true;
+    bool settled = false;     ///< write: the memory has given its time
+    std::uint8_t trains = 0;  ///< write: not sent yet
+    Time begin;               ///< first byte at the receiver
+    Time arrival;             ///< write: last byte at the memory
+    Time visible;
+    std::unique_ptr<std::array<std::uint8_t, kMaxTransfer>> data;  ///< write: kept until visible
+  };
+
+  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                     sc_core::sc_time& delay) override;
+  void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi&) override { return false; }
+  unsigned transport_dbg(tlm::tlm_generic_payload& payload) override;
+
+  static bool acceptable(tlm::tlm_generic_payload& payload);
+  std::uint32_t make(tlm::tlm_generic_payload& payload);
+  void recycle(std::uint64_t index);
+  void begin_read(std::uint32_t index, Time time);
+  void begin_write(std::uint32_t index, Time time);
+  void send_write_part(std::uint32_t index, Time time, PhysicalAddress address, Bytes bytes);
+  void read_arrived(std::uint64_t index, const TrainTimes& times);
+  void completion_arrived(std::uint64_t index, const TrainTimes& times);
+  void write_sent(std::uint64_t index, const TrainTimes& times);
+  void land(std::uint64_t index, Time end);
+  void settle_writes(Time until);
+  void make_visible(std::uint64_t index);
+  void respond(std::uint64_t index, tlm::tlm_response_status status);
+  void pump_responses();
+  Time overhead_time(Bytes overhead) const { return up_.byte_time().of(overhead); }
+
+  Scheduler& scheduler_;
+  PcieConfig config_;
+  PcieFormat format_;
+  Memory& memory_;
+  PcieDirection up_;
+  PcieDirection down_;
+  MmioBridge mmio_;
+  Probe probe_;
+
+  std::vector<Transfer> transfers_;
+  std::vector<std::uint32_t> free_;
+  Ring<std::uint32_t> unsettled_;  ///< writes on their way to memory, by arrival
+  Ring<std::uint32_t> landing_;    ///< writes that are not visible yet, in order
+  Time last_visible_;
+  Ring<tlm::tlm_generic_payload*> responses_;
+  bool in_response_ = false;  ///< the device has not ended a response phase
+
+  std::array<Bytes, kDmaPurposes> read_{};
+  std::array<Bytes, kDmaPurposes> written_{};
+  std::uint64_t reads_ = 0;
+  std::uint64_t writes_ = 0;
+  std::uint64_t read_faults_ = 0;
+  std::uint64_t write_faults_ = 0;
+  std::uint64_t last_fault_ = 0;
+};
+
+}  // namespace rnicsim
