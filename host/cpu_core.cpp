@@ -95,10 +95,11 @@ void CpuTask::run(CpuPlane plane, CpuCategory category, Cycles cycles) {
   settle();
 }
 
-Time CpuTask::charge_copy(CpuPlane plane, Bytes bytes) {
+Cycles CpuTask::charge_copy(CpuPlane plane, Bytes bytes) {
   core_.usage().add_copy(bytes);
-  const std::uint64_t cycles = divide_up(bytes.count(), core_.config().copy_bytes_per_cycle);
-  return charge(plane, CpuCategory::kCopying, Cycles(cycles));
+  const Cycles cycles(divide_up(bytes.count(), core_.config().copy_bytes_per_cycle));
+  charge(plane, CpuCategory::kCopying, cycles);
+  return cycles;
 }
 
 void CpuTask::sleep_until(Time time) { thread_.sleep_until(std::max(time, charged_until_)); }

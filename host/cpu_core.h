@@ -85,8 +85,8 @@ class CpuTask {
   void settle();
   /// charge() and settle().
   void run(CpuPlane plane, CpuCategory category, Cycles cycles);
-  /// Copies payload: cycles by copy_bytes_per_cycle, counted as a copy.
-  Time charge_copy(CpuPlane plane, Bytes bytes);
+  /// Copies payload, counted as a copy; returns what it charged: bytes / copy_bytes_per_cycle.
+  Cycles charge_copy(CpuPlane plane, Bytes bytes);
 
   /// The core is free meanwhile. Both settle first.
   void sleep_until(Time time);

@@ -27,7 +27,7 @@ struct DriverConfig {
   Cycles unpin_per_page{350};
   Cycles table_per_region{12000};  ///< allocating and mapping table pages for DMA
   Cycles table_per_page{160};
-  Cycles key_per_region{16750};  ///< the key entry and the bookkeeping of the region
+  Cycles key_per_region{13950};  ///< the key entry and the bookkeeping of the region
   Cycles create_object{5000};    ///< a queue pair or completion queue: rings and contexts
 
   void describe(Fields& fields);

@@ -48,7 +48,8 @@ class Memory {
     Time first;  ///< first data available (read) or accepted (write)
     Time last;   ///< all data available (read) or visible to the CPU (write)
   };
-  /// Timing of a DMA access that reaches the memory controller at `arrival`; counts its bytes.
+  /// Timing of a DMA access whose first byte reaches the memory controller at `arrival`, the others
+  /// no slower than the memory takes them; counts its bytes.
   Access time_read(Time arrival, Bytes bytes, DmaPurpose purpose);
   Access time_write(Time arrival, Bytes bytes, DmaPurpose purpose);
 

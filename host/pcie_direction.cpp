@@ -85,6 +85,7 @@ template <bool kCommit>
 Time PcieDirection::advance(State& state, Time limit, Time best) {
   while (state.active != 0 && state.now.time < limit) {
     if (!kCommit && state.now.time + shortest_delay(state.active) >= best) break;
+    if (serve_alone<kCommit>(state, limit, best)) continue;
     take_returns(state);
     const Choice choice = choose(state);
     if (choice.blind) {
@@ -170,25 +171,32 @@ PcieCredits PcieDirection::turn_needs(const State& state, unsigned stream) const
 
 void PcieDirection::take_returns(State& state) const {
   for (unsigned kind = 0; kind < 2; ++kind) {
-    CreditState& credits = state.credits[kind];
     if (kind == 0 && state.now.time < posted_hold_) continue;
-    while (credits.ramp < ramps_[kind].size()) {
-      const Ramp& ramp = ramps_[kind].at(credits.ramp);
-      const std::uint32_t due = due_of(ramp, credits.taken, state.now);
-      if (due == 0) break;
-      credits.available.headers += ramp.each.headers * due;
-      credits.available.data += ramp.each.data * due;
-      credits.taken += due;
-      if (credits.taken < ramp.count) break;
-      ++credits.ramp;
-      credits.taken = 0;
+    if (state.credits[kind].next <= state.now) take_ramps(state.credits[kind], kind, state.now);
+  }
+}
+
+void PcieDirection::take_ramps(CreditState& credits, unsigned kind, const Instant& now) const {
+  credits.next = kNever;
+  while (credits.ramp < ramps_[kind].size()) {
+    const Ramp& ramp = ramps_[kind].at(credits.ramp);
+    const std::uint32_t due = due_of(ramp, credits.taken, now);
+    credits.available.headers += ramp.each.headers * due;
+    credits.available.data += ramp.each.data * due;
+    credits.taken += due;
+    if (credits.taken < ramp.count) {
+      credits.next = after(ramp.first, static_cast<std::uint64_t>(ramp.step) * credits.taken);
+      return;
     }
+    ++credits.ramp;
+    credits.taken = 0;
   }
 }
 
 /// How many turns' credits of a ramp have come back since `taken` of them.
 std::uint32_t PcieDirection::due_of(const Ramp& ramp, std::uint32_t taken,
                                     const Instant& now) const {
+  if (ramp.count == 1) return ramp.first <= now ? 1 : 0;
   const auto back = [&](std::uint32_t n) {
     return after(ramp.first, static_cast<std::uint64_t>(ramp.step) * n) <= now;
   };
@@ -205,11 +213,7 @@ std::uint32_t PcieDirection::due_of(const Ramp& ramp, std::uint32_t taken,
 
 PcieDirection::Instant PcieDirection::next_return(const State& state, unsigned kind) const {
   const CreditState& credits = state.credits[kind];
-  Instant next = credits.unseen;
-  if (credits.ramp != ramps_[kind].size()) {
-    const Ramp& ramp = ramps_[kind].at(credits.ramp);
-    next = after(ramp.first, static_cast<std::uint64_t>(ramp.step) * credits.taken);
-  }
+  const Instant next = std::min(credits.next, credits.unseen);
   return kind == 0 ? std::max(next, Instant{posted_hold_, 0}) : next;
 }
 
@@ -243,6 +247,10 @@ bool PcieDirection::skip_rounds(State& state, const Choice& choice, Time limit) 
 std::uint32_t PcieDirection::rounds_possible(const State& state, const Choice& choice,
                                              Time limit) const {
   std::uint32_t rounds = 0xffffffff;
+  for_each_stream(choice.ready, [&](unsigned stream) {
+    if (state.heads[stream].remaining <= 2 * head(state, stream).turn_bytes) rounds = 0;
+  });
+  if (rounds == 0) return 0;
   std::uint64_t round_bytes = 0;
   std::array<PcieCredits, kTlpClasses> needs{};
   for_each_stream(choice.ready, [&](unsigned stream) {
@@ -250,11 +258,9 @@ std::uint32_t PcieDirection::rounds_possible(const State& state, const Choice& c
     const Head& head = state.heads[stream];
     const PcieCredits each = queued.turn_credits;
     round_bytes += queued.turn_bytes;
-    rounds = head.remaining == 0
-                 ? 0
-                 : std::min({rounds, (head.remaining - 1) / queued.turn_bytes,
-                             head.needed.headers / each.headers,
-                             each.data == 0 ? rounds : head.needed.data / each.data});
+    rounds = std::min({rounds, (head.remaining - 1) / queued.turn_bytes,
+                       head.needed.headers / each.headers,
+                       each.data == 0 ? rounds : head.needed.data / each.data});
     needs[static_cast<unsigned>(queued.train.kind)].headers += each.headers;
     needs[static_cast<unsigned>(queued.train.kind)].data += each.data;
   });
@@ -300,13 +306,71 @@ Time PcieDirection::serve(State& state, unsigned stream) {
   position.needed.data -= each.data;
   position.remaining -= bytes;
   if (position.remaining != 0) return Time::never();
+  end_train<kCommit>(state, stream, end);
+  return end;
+}
+
+template <bool kCommit>
+void PcieDirection::end_train(State& state, unsigned stream, Time end) {
+  Head& position = state.heads[stream];
   if (kCommit) {
-    streams_[stream].at(position.index).times.end = end;
+    Queued& queued = streams_[stream].at(position.index);
+    queued.times.end = end;
     tlps_[static_cast<unsigned>(queued.train.kind)] += queued.train.tlps;
     bytes_ += Bytes(queued.train.bytes);
   }
+  position.remaining = 0;
   if (++position.index == streams_[stream].size()) state.active &= ~(1U << stream);
-  return end;
+}
+
+/// The usual case: one stream has something to send, and credits for all that is left of its train,
+/// whose last turn begins before `limit`. False, and nothing done, if it is not so.
+template <bool kCommit>
+bool PcieDirection::serve_alone(State& state, Time limit, Time& best) {
+  if ((state.active & (state.active - 1)) != 0) return false;
+  const auto stream = static_cast<unsigned>(__builtin_ctz(state.active));
+  const Queued& queued = head(state, stream);
+  const Train& train = queued.train;
+  if (train.eligible > state.now.time) {
+    if (train.eligible >= limit) return false;
+    state.now = {train.eligible, 0};
+  }
+  const Head position = state.heads[stream];
+  const bool started = position.remaining != 0;
+  const std::uint32_t remaining = started ? position.remaining : train.bytes;
+  const std::uint32_t full_turns = (remaining - 1) / queued.turn_bytes;
+  const std::uint32_t full_bytes = full_turns * queued.turn_bytes;
+  const Instant last_turn = after(state.now, full_bytes);
+  if (last_turn.time >= limit) return false;
+  const Instant end = after(last_turn, remaining - full_bytes);
+  if (train.kind != TlpClass::kCompletion) {
+    take_returns(state);
+    const auto kind = static_cast<unsigned>(train.kind);
+    const PcieCredits needed =
+        started ? position.needed : PcieCredits{train.tlps, train.data_credits};
+    const PcieCredits each = queued.turn_credits;
+    const PcieCredits full{each.headers * full_turns, each.data * full_turns};
+    if (!covers(state.credits[kind].available, needed) || !covers(needed, full)) return false;
+    if (train.kind == TlpClass::kNonPosted) {
+      consume<kCommit>(
+          state, train.kind,
+          {after(state.now, train.tlp_bytes), train.tlp_bytes, needed.headers, {1, 0}});
+    } else {
+      if (full_turns != 0)
+        consume<kCommit>(
+            state, train.kind,
+            {after(state.now, queued.turn_bytes), queued.turn_bytes, full_turns, each});
+      consume<kCommit>(state, train.kind,
+                       {end, 0, 1, {needed.headers - full.headers, needed.data - full.data}});
+    }
+  }
+  if (kCommit && !started) start(state, stream);
+  state.now = end;
+  state.turn = (stream + 1) % kMaxStreams;
+  state.owed &= ~(1U << stream);
+  end_train<kCommit>(state, stream, end.rounded_up());
+  if (!kCommit) best = std::min(best, end.rounded_up() + config_.delivery_delay[stream]);
+  return true;
 }
 
 void PcieDirection::start(State& state, unsigned stream) {
@@ -326,10 +390,12 @@ void PcieDirection::consume(State& state, TlpClass kind, const Ramp& when) {
   credits.available.data -= when.each.data * when.count;
   Ramp ramp = when;
   ramp.first.time += config_.credit_return;
-  if (kCommit)
+  if (kCommit) {
     ramps_[index].push(ramp);
-  else
+    credits.next = std::min(credits.next, ramp.first);
+  } else {
     credits.unseen = std::min(credits.unseen, ramp.first);
+  }
 }
 
 PcieDirection::Instant PcieDirection::after(const Instant& start, std::uint64_t bytes) const {

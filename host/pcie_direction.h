@@ -131,6 +131,7 @@ class PcieDirection {
     PcieCredits available;
     std::uint32_t ramp = 0;   ///< first ramp with something left
     std::uint32_t taken = 0;  ///< of that ramp
+    Instant next = kNever;    ///< when its next credits are back
     Instant unseen = kNever;  ///< looking ahead: first return of turns that are not committed
   };
   struct State {
@@ -164,13 +165,18 @@ class PcieDirection {
   void withhold_behind_blocked(const State& state, Choice& choice) const;
   PcieCredits turn_needs(const State& state, unsigned stream) const;
   void take_returns(State& state) const;
+  void take_ramps(CreditState& credits, unsigned kind, const Instant& now) const;
   std::uint32_t due_of(const Ramp& ramp, std::uint32_t taken, const Instant& now) const;
   Instant next_return(const State& state, unsigned kind) const;
+  template <bool kCommit>
+  bool serve_alone(State& state, Time limit, Time& best);
   template <bool kCommit>
   bool skip_rounds(State& state, const Choice& choice, Time limit);
   std::uint32_t rounds_possible(const State& state, const Choice& choice, Time limit) const;
   template <bool kCommit>
   Time serve(State& state, unsigned stream);
+  template <bool kCommit>
+  void end_train(State& state, unsigned stream, Time end);
   void start(State& state, unsigned stream);
   template <bool kCommit>
   void consume(State& state, TlpClass kind, const Ramp& when);

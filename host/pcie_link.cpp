@@ -227,11 +227,12 @@ void PcieLink::settle_writes(Time until) {
     t.settled = true;
     t.visible = std::max(last_visible_, t.arrival + memory_.config().write_latency);
     if (t.supported) {
-      const Memory::Access access = memory_.time_write(t.arrival, t.bytes, t.purpose);
+      // The memory takes the bytes as they arrive.
+      const Memory::Access access = memory_.time_write(t.begin, t.bytes, t.purpose);
       t.visible = std::max(t.visible, access.last);
       // A memory slower than the link keeps the receiver's buffer full.
-      if (access.first > t.arrival)
-        up_.hold_posted_credits(access.first + config_.credit_return_latency);
+      const Time taken = access.last - memory_.config().write_latency;
+      if (taken > t.arrival) up_.hold_posted_credits(taken + config_.credit_return_latency);
     }
     last_visible_ = t.visible;
   }

@@ -191,7 +191,7 @@ Errno Verbs::add_request(CpuTask& task, QueuePair& qp, const SendRequest& reques
   Cycles cycles = config_.post + config_.post_per_segment * wqe.data_segments;
   if (request.inline_data) {
     cycles += config_.inline_per_segment * divide_up(wqe.payload, abi::kSegmentBytes);
-    task.charge_copy(kPlane, Bytes(wqe.payload));
+    posting.cycles += task.charge_copy(kPlane, Bytes(wqe.payload));
   }
   task.charge(kPlane, CpuCategory::kPosting, cycles);
   // Nobody looks at the ring before the doorbell, so the bytes may be there ahead of time.

@@ -10,7 +10,7 @@
 
 namespace rnicsim {
 
-enum class Unit : std::uint8_t { kCount, kBytes, kPicoseconds, kCycles, kBitsPerSecond, kRatio };
+enum class Unit : std::uint8_t { kCount, kBytes, kPicoseconds, kCycles, kBitsPerSecond, kPerSecond, kRatio };
 
 class MetricSink {
  public:

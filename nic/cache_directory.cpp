@@ -6,11 +6,10 @@ namespace rnicsim {
 void CacheGeometry::describe(Fields& fields) {
   fields.field("entries", entries, range(1, 1 << 24), "entries that the cache holds");
   fields.field("ways", ways, range(1, 1 << 16), "associativity");
-  fields.choice("replacement", replacement,
-                {{"lru", Replacement::kLru},
-                 {"fifo", Replacement::kFifo},
-                 {"random", Replacement::kRandom}},
-                "which entry of a full set makes room");
+  fields.choice(
+      "replacement", replacement,
+      {{"lru", Replacement::kLru}, {"fifo", Replacement::kFifo}, {"random", Replacement::kRandom}},
+      "which entry of a full set makes room");
 }
 
 CacheDirectory::CacheDirectory(std::uint32_t slots, std::uint32_t ways, Replacement replacement,

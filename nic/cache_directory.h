@@ -25,8 +25,8 @@ struct CacheGeometry {
 
 class CacheDirectory {
  public:
-  /// REQUIRES: slots >= 1. Ways beyond the number of slots, or that do not divide it, are reduced to
-  /// the next number that does.
+  /// REQUIRES: slots >= 1. Ways beyond the number of slots, or that do not divide it, are reduced
+  /// to the next number that does.
   CacheDirectory(std::uint32_t slots, std::uint32_t ways, Replacement replacement,
                  std::uint64_t seed);
 

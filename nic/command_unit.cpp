@@ -9,10 +9,18 @@ namespace {
 
 std::uint32_t mailbox_bytes(abi::CommandOpcode opcode) {
   switch (opcode) {
-    case abi::CommandOpcode::kInitHca: return abi::HcaTables::kBytes;
-    case abi::CommandOpcode::kModifyQp: return abi::QpContext::kBytes;
-    default: return 0;
+    case abi::CommandOpcode::kInitHca:
+      return abi::HcaTables::kBytes;
+    case abi::CommandOpcode::kModifyQp:
+      return abi::QpContext::kBytes;
+    default:
+      return 0;
   }
+}
+
+/// Whether the NIC can work with what a context says.
+bool usable(const abi::QpContext& context) {
+  return context.mtu_code >= 1 && context.mtu_code <= 5 && context.log_send_blocks <= 15;
 }
 
 }  // namespace
@@ -25,6 +33,7 @@ void CommandUnitConfig::describe(Fields& fields) {
 void CommandUnit::ring(PhysicalAddress entry) {
   if (active_) {
     rung_again_ = true;
+    rung_address_ = entry;
     return;
   }
   active_ = true;
@@ -50,7 +59,7 @@ void CommandUnit::dma(bool write, PhysicalAddress address, std::uint8_t* data, s
 void CommandUnit::entry_read() {
   entry_ = abi::CommandEntry::read(entry_bytes_.data());
   if (!entry_.hardware_owned) {
-    active_ = false;
+    end_command();
     return;
   }
   const std::uint32_t bytes = mailbox_bytes(entry_.opcode);
@@ -67,8 +76,8 @@ void CommandUnit::mailbox_read() {
 /// Runs again if an entry of a host-resident table has to be fetched first.
 void CommandUnit::execute() {
   const auto opcode = entry_.opcode;
-  const bool needs_qp = opcode == abi::CommandOpcode::kModifyQp ||
-                        opcode == abi::CommandOpcode::kQueryQp;
+  const bool needs_qp =
+      opcode == abi::CommandOpcode::kModifyQp || opcode == abi::CommandOpcode::kQueryQp;
   if (initialised_ && needs_qp && w_.contexts.in_range(entry_.object) &&
       w_.contexts.lookup(entry_.object, call<&CommandUnit::execute>(this)) == nullptr)
     return;
@@ -92,7 +101,9 @@ abi::CommandStatus CommandUnit::run() {
   }
   if (!initialised_) return CommandStatus::kNotInitialised;
   switch (entry_.opcode) {
-    case CommandOpcode::kCloseHca: initialised_ = false; return CommandStatus::kOk;
+    case CommandOpcode::kCloseHca:
+      initialised_ = false;
+      return CommandStatus::kOk;
     case CommandOpcode::kCreateCq:
     case CommandOpcode::kDestroyCq:
       if (!w_.cq_contexts.in_range(object)) return CommandStatus::kBadObject;
@@ -111,7 +122,8 @@ abi::CommandStatus CommandUnit::run() {
       abi::QpContext* present = w_.contexts.peek(object);
       return entry_.opcode == CommandOpcode::kModifyQp ? modify_qp(present) : query_qp(*present);
     }
-    case CommandOpcode::kInitHca: break;
+    case CommandOpcode::kInitHca:
+      break;
   }
   return CommandStatus::kBadOpcode;
 }
@@ -121,6 +133,8 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
   const Qpn qpn(entry_.object);
   NicQueuePair& qp = w_.qps.at(qpn);
   if (!may_modify(present->state, wanted.state)) return abi::CommandStatus::kBadState;
+  if (wanted.state != QpState::kReset && wanted.state != QpState::kErr && !usable(wanted))
+    return abi::CommandStatus::kBadObject;
   switch (wanted.state) {
     case QpState::kErr:
       w_.completer.enter_error(qp, *present, CompletionStatus::kFlushed);
@@ -164,15 +178,15 @@ abi::CommandStatus CommandUnit::query_qp(const abi::QpContext& present) {
 void CommandUnit::finish(abi::CommandStatus status) {
   std::uint8_t result[2] = {static_cast<std::uint8_t>(status), 0};
   dma(true, PhysicalAddress(entry_address_.value() + abi::CommandEntry::kStatusOffset), result, 2,
-      call<&CommandUnit::result_written>(this));
+      call<&CommandUnit::end_command>(this));
 }
 
-void CommandUnit::result_written() {
+void CommandUnit::end_command() {
   active_ = false;
   busy_ += w_.scheduler.now() - busy_since_;
   if (!rung_again_) return;
   rung_again_ = false;
-  ring(entry_address_);
+  ring(rung_address_);
 }
 
 void CommandUnit::report(const MetricScope& scope) const {

@@ -54,13 +54,14 @@ class CommandUnit {
   abi::CommandStatus modify_qp(abi::QpContext* present);
   abi::CommandStatus query_qp(const abi::QpContext& present);
   void finish(abi::CommandStatus status);
-  void result_written();
+  void end_command();
   void dma(bool write, PhysicalAddress address, std::uint8_t* data, std::uint32_t bytes,
            Callback done);
 
   Wiring w_;
   CommandUnitConfig config_;
   PhysicalAddress entry_address_;
+  PhysicalAddress rung_address_;  ///< of the doorbell that came while a command was under way
   std::array<std::uint8_t, abi::CommandEntry::kBytes> entry_bytes_{};
   std::array<std::uint8_t, abi::QpContext::kBytes> mailbox_{};
   abi::CommandEntry entry_;

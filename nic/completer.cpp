@@ -11,10 +11,14 @@ namespace {
 
 CompletionStatus status_of(NakCode code) {
   switch (code) {
-    case NakCode::kPsnSequenceError: return CompletionStatus::kRetryExceeded;
-    case NakCode::kInvalidRequest: return CompletionStatus::kRemoteInvalidRequest;
-    case NakCode::kRemoteAccessError: return CompletionStatus::kRemoteAccessError;
-    case NakCode::kRemoteOperationalError: return CompletionStatus::kRemoteOperationError;
+    case NakCode::kPsnSequenceError:
+      return CompletionStatus::kRetryExceeded;
+    case NakCode::kInvalidRequest:
+      return CompletionStatus::kRemoteInvalidRequest;
+    case NakCode::kRemoteAccessError:
+      return CompletionStatus::kRemoteAccessError;
+    case NakCode::kRemoteOperationalError:
+      return CompletionStatus::kRemoteOperationError;
   }
   return CompletionStatus::kBadResponse;
 }
@@ -53,16 +57,14 @@ void Completer::acknowledge(NicQueuePair& qp, abi::QpContext& context, const Pac
     ++unexpected_;
     return;
   }
-  probe(ready, ProbeKind::kAckReceived, packet.work_request, packet.id, psn.value(),
-        aeth.syndrome);
+  probe(ready, ProbeKind::kAckReceived, packet.work_request, packet.id, psn.value(), aeth.syndrome);
   if (aeth.is_ack()) {
     ++acks_;
     complete_before(qp, context, psn + 1, ready);
   } else {
     ++naks_;
     complete_before(qp, context, psn, ready);
-    if (context.state == QpState::kRts)
-      fail_front(qp, context, status_of(aeth.nak_code()), ready);
+    if (context.state == QpState::kRts) fail_front(qp, context, status_of(aeth.nak_code()), ready);
   }
 }
 

@@ -25,8 +25,8 @@ class WqeFetch;
 
 class Completer : public ParsedPacketSink {
  public:
-  Completer(Scheduler& scheduler, const Clock& clock, QpContextCache& contexts,
-            QueuePairTable& qps, CqeWriter& cqe_writer, const PipelineConfig& config)
+  Completer(Scheduler& scheduler, const Clock& clock, QpContextCache& contexts, QueuePairTable& qps,
+            CqeWriter& cqe_writer, const PipelineConfig& config)
       : scheduler_(scheduler),
         contexts_(contexts),
         qps_(qps),

@@ -14,14 +14,15 @@ void CqeWriter::write(Cqn cqn, const abi::Cqe& cqe, WorkRequestId work_request, 
 void CqeWriter::arm() {
   if (armed_ || queue_.empty()) return;
   armed_ = true;
-  const Time ready = std::max(queue_.front().ready, scheduler_.now());
-  scheduler_.at(pipeline_.enter(ready), call<&CqeWriter::write_front>(this));
+  // The entry may have entered the pipeline behind the one before it, before now.
+  const Time written = pipeline_.enter(queue_.front().ready);
+  scheduler_.at(std::max(written, scheduler_.now()), call<&CqeWriter::write_front>(this));
 }
 
 void CqeWriter::write_front() {
   const Waiting& front = queue_.front();
-  abi::CqContext* context = contexts_.lookup(
-      front.cqn.value(), call<&CqeWriter::write_front>(this), front.work_request);
+  abi::CqContext* context =
+      contexts_.lookup(front.cqn.value(), call<&CqeWriter::write_front>(this), front.work_request);
   if (context == nullptr) return;
   const std::uint32_t index = context->producer_index++;
   contexts_.mark_dirty(front.cqn.value());

@@ -25,8 +25,8 @@ void DoorbellConfig::describe(Fields& fields) {
 }
 
 Doorbell::Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfig& config,
-                   WqeFetch& wqe_fetch, CommandUnit& command_unit, std::string name)
-    : socket((name + "_socket").c_str()),
+                   WqeFetch& wqe_fetch, CommandUnit& command_unit)
+    : socket("doorbell_socket"),
       scheduler_(scheduler),
       config_(config),
       wqe_fetch_(wqe_fetch),

@@ -2,8 +2,8 @@
 // The NIC's registers behind BAR 0 (model/nic_abi): the send doorbells of the user access region
 // pages, the command queue's address and doorbell.
 //
-// A posted write has no completion, so a doorbell never pushes back: it enters a FIFO of `depth`; one
-// that finds it full is lost, and the queue pair's doorbell record in host RAM is read instead
+// A posted write has no completion, so a doorbell never pushes back: it enters a FIFO of `depth`;
+// one that finds it full is lost, and the queue pair's doorbell record in host RAM is read instead
 // (which is what the record is for). Reads give the command queue's address; all else reads as
 // zero. Writes of other sizes or places are counted and ignored.
 #pragma once
@@ -34,7 +34,7 @@ struct DoorbellConfig {
 class Doorbell : public tlm::tlm_fw_transport_if<> {
  public:
   Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfig& config,
-           WqeFetch& wqe_fetch, CommandUnit& command_unit, std::string name);
+           WqeFetch& wqe_fetch, CommandUnit& command_unit);
 
   tlm::tlm_target_socket<64> socket;
 
@@ -44,7 +44,7 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
   unsigned transport_dbg(tlm::tlm_generic_payload& payload) override;
   bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi&) override { return false; }
 
-  bool idle() const { return fifo_.empty(); }
+  bool idle() const { return arriving_.empty() && fifo_.empty(); }
   Probe probe;
   void report(const MetricScope& scope) const;
 

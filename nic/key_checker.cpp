@@ -5,8 +5,13 @@ namespace rnicsim {
 
 namespace {
 
+constexpr unsigned kLogSmallestPage = 12;  // a packet's payload touches two pages at most
+constexpr unsigned kLogLargestPage = 40;
+
+/// An entry whose table could not be walked is as good as none.
 bool same_key(const KeyCheck& check, const abi::KeyEntry& entry) {
-  return entry.valid && entry.key == check.key;
+  return entry.valid && entry.key == check.key && entry.levels >= 1 && entry.levels <= 3 &&
+         entry.log_page_size >= kLogSmallestPage && entry.log_page_size <= kLogLargestPage;
 }
 
 /// The whole access lies in the region; address + length may wrap past 2^64.
@@ -21,14 +26,22 @@ bool in_bounds(const KeyCheck& check, const abi::KeyEntry& entry) {
 
 const char* name_of(KeyCheck::State state) {
   switch (state) {
-    case KeyCheck::State::kKeyLookup: return "key_lookup";
-    case KeyCheck::State::kValid: return "valid";
-    case KeyCheck::State::kProtectionDomain: return "protection_domain";
-    case KeyCheck::State::kBounds: return "bounds";
-    case KeyCheck::State::kAccessRights: return "access_rights";
-    case KeyCheck::State::kTranslate: return "translate";
-    case KeyCheck::State::kPass: return "pass";
-    case KeyCheck::State::kNak: return "nak";
+    case KeyCheck::State::kKeyLookup:
+      return "key_lookup";
+    case KeyCheck::State::kValid:
+      return "valid";
+    case KeyCheck::State::kProtectionDomain:
+      return "protection_domain";
+    case KeyCheck::State::kBounds:
+      return "bounds";
+    case KeyCheck::State::kAccessRights:
+      return "access_rights";
+    case KeyCheck::State::kTranslate:
+      return "translate";
+    case KeyCheck::State::kPass:
+      return "pass";
+    case KeyCheck::State::kNak:
+      return "nak";
   }
   return "?";
 }
@@ -86,7 +99,8 @@ void KeyChecker::step(KeyCheck& check, const abi::KeyEntry& entry) {
       break;
     case KeyCheck::State::kTranslate:
     case KeyCheck::State::kPass:
-    case KeyCheck::State::kNak: break;
+    case KeyCheck::State::kNak:
+      break;
   }
 }
 
@@ -131,8 +145,7 @@ void KeyChecker::report(const MetricScope& scope) const {
               "accesses refused: key of another protection domain");
   scope.count("refused.bounds", refused_[static_cast<std::size_t>(KeyFault::kOutOfBounds)],
               "accesses refused: outside the region");
-  scope.count("refused.access_rights",
-              refused_[static_cast<std::size_t>(KeyFault::kNoAccessRight)],
+  scope.count("refused.access_rights", refused_[static_cast<std::size_t>(KeyFault::kNoAccessRight)],
               "accesses refused: region or queue pair lacks the right");
   scope.count("refused.not_present", refused_[static_cast<std::size_t>(KeyFault::kNotPresent)],
               "accesses refused: the translation table has no page there");

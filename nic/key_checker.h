@@ -56,15 +56,15 @@ struct KeyCheck {
   VirtualAddress region_address;  ///< bounds: start of the whole access
   std::uint64_t region_length = 0;
   PdNumber pd;
-  std::uint8_t needs = 0;   ///< AccessFlags bits that the region must have
-  bool qp_allows = true;    ///< the queue pair's own rights
-  VirtualAddress address;   ///< translate: this packet's part
+  std::uint8_t needs = 0;  ///< AccessFlags bits that the region must have
+  bool qp_allows = true;   ///< the queue pair's own rights
+  VirtualAddress address;  ///< translate: this packet's part
   std::uint32_t length = 0;
   WorkRequestId work_request;
 
   KeyFault fault = KeyFault::kNone;
-  Cycles cycles;            ///< spent so far since the caller last took the time
-  bool missed = false;      ///< a translation had to be fetched
+  Cycles cycles;        ///< spent so far since the caller last took the time
+  bool missed = false;  ///< a translation had to be fetched
   std::uint8_t piece_count = 0;
   std::array<Piece, 2> pieces;
 

@@ -48,7 +48,8 @@ void MacRx::report(const MetricScope& scope) const {
   scope.count("rx_packets", packets_, "Ethernet frames received");
   scope.bytes("rx_bytes", bytes_, "bytes of Ethernet frames received, with FCS");
   scope.count("rx_icrc_errors", icrc_errors_, "packets dropped because their ICRC was wrong");
-  scope.count("rx_unknown_opcodes", unknown_opcodes_, "packets dropped: no opcode of this transport");
+  scope.count("rx_unknown_opcodes", unknown_opcodes_,
+              "packets dropped: no opcode of this transport");
   scope.bytes("receive_buffer.occupancy.max", most_occupied_, "most bytes held at once");
   scope.time("parser.busy", parser_.busy(), "time the parser was taken");
   scope.time("parser.stalled.interval", parser_.stalled(), "packets waited for the parser");

@@ -32,7 +32,10 @@ class ParsedPacketSink {
 class MacRx : public PacketSink {
  public:
   MacRx(Scheduler& scheduler, const Clock& clock, const MacRxConfig& config, std::string name)
-      : scheduler_(scheduler), config_(config), parser_(clock, config.parser), name_(std::move(name)) {}
+      : scheduler_(scheduler),
+        config_(config),
+        parser_(clock, config.parser),
+        name_(std::move(name)) {}
 
   void connect(ParsedPacketSink& responder, ParsedPacketSink& completer) {
     responder_ = &responder;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The transmit side of the Ethernet port: owns the wire's rate and two queues, responses before
-// requests (an acknowledgement never waits behind a message), computes the ICRC, and counts preamble,
-// FCS and inter-packet gap as time on the wire.
+// requests (an acknowledgement never waits behind a message), computes the ICRC, and counts
+// preamble, FCS and inter-packet gap as time on the wire.
 //
 // An idle port starts a packet at once; otherwise one event stands for the end of the present one.
-// Approximates: the transmit buffer of a packet is free when its first bit leaves (one packet early).
+// Approximates: the transmit buffer of a packet is free when its first bit leaves (one packet
+// early).
 #pragma once
 
 #include <array>

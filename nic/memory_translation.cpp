@@ -31,8 +31,7 @@ void MemoryTranslation::begin(std::size_t at, const Walk& walk) {
 void MemoryTranslation::read_level(std::size_t at) {
   Slot& slot = slots_[at];
   const unsigned shift = abi::kTableEntriesLog * (slot.level - 1u);
-  const std::uint64_t index =
-      (slot.walk.first_page >> shift) & ((1u << abi::kTableEntriesLog) - 1);
+  const std::uint64_t index = (slot.walk.first_page >> shift) & ((1u << abi::kTableEntriesLog) - 1);
   const bool leaf = slot.level == 1;
   DmaRequest request;
   request.engine = DmaEngineId::kTableRead;

@@ -24,11 +24,11 @@ class MemoryTranslation {
  public:
   static constexpr std::uint32_t kMaxLine = 8;
   struct Walk {
-    std::uint64_t line_key = 0;   ///< the translation cache's name for the line
-    PhysicalAddress table;        ///< root of the table
-    std::uint64_t first_page = 0; ///< page number within the region of the line's first entry
+    std::uint64_t line_key = 0;    ///< the translation cache's name for the line
+    PhysicalAddress table;         ///< root of the table
+    std::uint64_t first_page = 0;  ///< page number within the region of the line's first entry
     std::uint8_t levels = 1;
-    std::uint8_t entries = 1;     ///< of the line; never reaches into another table page
+    std::uint8_t entries = 1;  ///< of the line; never reaches into another table page
     WorkRequestId work_request;
   };
   using Line = std::array<abi::TableEntry, kMaxLine>;

@@ -31,7 +31,7 @@ struct Nic::Blocks {
 
 Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig& config)
     : clock(config.clock),
-      pcie(w.scheduler, config.pcie, "pcie"),
+      pcie(w.scheduler, config.pcie, w.max_read_request, path + ".pcie"),
       contexts(w.scheduler, pcie, config.qp_context_cache, DmaPurpose::kQpContext,
                path + ".qp_context_cache", seed_for(w.seed, path + ".qp_context_cache")),
       cq_contexts(w.scheduler, pcie, config.cq_context_cache, DmaPurpose::kCqContext,
@@ -48,15 +48,15 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       cqe_writer(w.scheduler, clock, pcie, cq_contexts, config.cqe_writer),
       completer(w.scheduler, clock, contexts, qps, cqe_writer, config.completer),
       wqe_fetch(w.scheduler, pcie, contexts, qps, config.wqe_fetch, w.index),
-      requester({w.scheduler, clock, pcie, contexts, qps, local_keys, port, mac_tx,
-                 w.elided_payload},
-                config.requester),
+      requester(
+          {w.scheduler, clock, pcie, contexts, qps, local_keys, port, mac_tx, w.elided_payload},
+          config.requester),
       responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, mac_rx},
                 config.responder),
-      command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, qps, completer,
-                    wqe_fetch},
-                   config.command_unit),
-      doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit, "doorbell") {
+      command_unit(
+          {w.scheduler, pcie, contexts, cq_contexts, keys, translations, qps, completer, wqe_fetch},
+          config.command_unit),
+      doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit) {
   mac_rx.connect(responder, completer);
   completer.connect(wqe_fetch);
   wqe_fetch.connect(requester, completer);
@@ -66,8 +66,7 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
 
 Nic::Nic(const sc_core::sc_module_name& module_name, const NicWiring& wiring,
          const NicConfig& config)
-    : sc_core::sc_module(module_name),
-      blocks_(std::make_unique<Blocks>(name(), wiring, config)) {
+    : sc_core::sc_module(module_name), blocks_(std::make_unique<Blocks>(name(), wiring, config)) {
   blocks_->pcie.socket.bind(dma);
   bar.bind(blocks_->doorbell.socket);
 }

@@ -19,15 +19,14 @@ void PcieEndpointConfig::describe(Fields& fields) {
   fields.field("tags", tags, range(1, 1024), "outstanding memory read TLPs");
   fields.field("read_buffer", read_buffer, range(Bytes(4096), Bytes(1 << 24)),
                "bytes of completions that may be outstanding");
-  fields.field("max_read_request", max_read_request, range(Bytes(128), Bytes(4096)),
-               "read request size that a tag stands for");
 }
 
 PcieEndpoint::PcieEndpoint(Scheduler& scheduler, const PcieEndpointConfig& config,
-                           std::string name)
-    : socket((name + "_socket").c_str()),
+                           Bytes max_read_request, std::string name)
+    : socket("pcie_socket"),
       scheduler_(scheduler),
       config_(config),
+      max_read_request_(max_read_request),
       name_(std::move(name)),
       tags_free_(config.tags),
       buffer_free_(config.read_buffer.count()) {
@@ -47,7 +46,7 @@ void PcieEndpoint::submit(DmaRequest request) {
 }
 
 std::uint32_t PcieEndpoint::tags_for(const DmaRequest& request) const {
-  return static_cast<std::uint32_t>(divide_up(request.bytes, config_.max_read_request.count()));
+  return static_cast<std::uint32_t>(divide_up(request.bytes, max_read_request_.count()));
 }
 
 PcieEndpoint::Blocked PcieEndpoint::blocked(const DmaRequest& request) const {
@@ -156,19 +155,26 @@ void PcieEndpoint::send(Transaction& transaction) {
   in_request_ = &transaction;
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = scheduler_.annotation();
+  sending_ = true;
   const tlm::tlm_sync_enum answer = socket->nb_transport_fw(transaction, phase, delay);
   scheduler_.ask_kernel();
+  take_answer(transaction, answer, phase, delay);
+  sending_ = false;
+}
+
+void PcieEndpoint::take_answer(Transaction& transaction, tlm::tlm_sync_enum answer,
+                               const tlm::tlm_phase& phase, const sc_core::sc_time& delay) {
   if (answer == tlm::TLM_ACCEPTED) return;
   const Time time = scheduler_.at_delay(delay);
   if (answer == tlm::TLM_COMPLETED) {
     when(time, call<&PcieEndpoint::request_ended>(this, transaction.index));
-    when(time, call<&PcieEndpoint::responded>(this, transaction.index));
+    when_responded(time, transaction.index);
   } else if (phase == tlm::END_REQ) {
     when(time, call<&PcieEndpoint::request_ended>(this, transaction.index));
   } else if (phase == tlm::BEGIN_RESP) {
     transaction.needs_end_response = true;
     when(time, call<&PcieEndpoint::request_ended>(this, transaction.index));
-    when(time, call<&PcieEndpoint::responded>(this, transaction.index));
+    when_responded(time, transaction.index);
   } else {
     throw InvariantBroken(name_, scheduler_.now(), "the target answered with an illegal phase");
   }
@@ -185,6 +191,16 @@ void PcieEndpoint::when(Time time, Callback callback) {
     scheduler_.at(time, callback);
 }
 
+/// A target may respond within the call that submits: `done` waits until the submitter has
+/// returned.
+void PcieEndpoint::when_responded(Time time, std::uint32_t index) {
+  const Callback callback = call<&PcieEndpoint::responded>(this, index);
+  if (sending_)
+    scheduler_.at(time, callback);
+  else
+    when(time, callback);
+}
+
 tlm::tlm_sync_enum PcieEndpoint::nb_transport_bw(tlm::tlm_generic_payload& payload,
                                                  tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   auto& transaction = static_cast<Transaction&>(payload);
@@ -197,7 +213,7 @@ tlm::tlm_sync_enum PcieEndpoint::nb_transport_bw(tlm::tlm_generic_payload& paylo
     throw InvariantBroken(name_, scheduler_.now(), "an illegal phase came on the backward path");
   // A bare BEGIN_RESP ends the request too.
   when(time, call<&PcieEndpoint::request_ended>(this, transaction.index));
-  when(time, call<&PcieEndpoint::responded>(this, transaction.index));
+  when_responded(time, transaction.index);
   phase = tlm::END_RESP;
   return tlm::TLM_COMPLETED;
 }

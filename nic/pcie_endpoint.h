@@ -32,7 +32,6 @@ namespace rnicsim {
 struct PcieEndpointConfig {
   std::uint32_t tags = 64;
   Bytes read_buffer{64 * 1024};
-  Bytes max_read_request{512};
   void describe(Fields& fields);
 };
 
@@ -41,19 +40,23 @@ struct DmaRequest {
   DmaEngineId engine = DmaEngineId::kPosted;
   DmaPurpose purpose = DmaPurpose::kPayload;
   PhysicalAddress address;
-  std::uint32_t bytes = 0;       ///< 1 to 4096
-  std::uint8_t* data = nullptr;  ///< null: elided. A write of up to kInlineBytes is copied at once,
-                                 ///< a longer one must stay (see `keep`); a read fills it by `done`.
-  PacketRef keep;                ///< held until the link is done with the data
+  std::uint32_t bytes = 0;  ///< 1 to 4096
+  std::uint8_t* data =
+      nullptr;     ///< null: elided. A write of up to kInlineBytes is copied at once,
+                   ///< a longer one must stay (see `keep`); a read fills it by `done`.
+  PacketRef keep;  ///< held until the link is done with the data
   WorkRequestId work_request;
-  Callback done;  ///< read: data are there; write: handed to PCIe in order (no completion exists)
+  Callback done;  ///< read: data are there; write: handed to PCIe in order (no completion exists).
+                  ///< Never runs within submit().
 };
 
 class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_interface {
  public:
   static constexpr std::uint32_t kInlineBytes = 256;
 
-  PcieEndpoint(Scheduler& scheduler, const PcieEndpointConfig& config, std::string name);
+  /// max_read_request: what one MRd TLP, and so one tag, may ask for.
+  PcieEndpoint(Scheduler& scheduler, const PcieEndpointConfig& config, Bytes max_read_request,
+               std::string name);
   ~PcieEndpoint() override;
 
   tlm::tlm_initiator_socket<64> socket;
@@ -78,7 +81,7 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
     Callback done;
     std::uint32_t tags = 0;
     std::uint32_t read_bytes = 0;
-    bool needs_end_response = false;    ///< the target sent BEGIN_RESP on the forward path
+    bool needs_end_response = false;  ///< the target sent BEGIN_RESP on the forward path
   };
   enum class Blocked : std::uint8_t { kNo, kTags, kReadBuffer };
 
@@ -88,13 +91,17 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   void pump();
   bool issue_next();
   void send(Transaction& transaction);
+  void take_answer(Transaction& transaction, tlm::tlm_sync_enum answer, const tlm::tlm_phase& phase,
+                   const sc_core::sc_time& delay);
   void request_ended(std::uint64_t index);
   void responded(std::uint64_t index);
   void when(Time time, Callback callback);
+  void when_responded(Time time, std::uint32_t index);
   void note_stall(Blocked blocked);
 
   Scheduler& scheduler_;
   PcieEndpointConfig config_;
+  Bytes max_read_request_;
   std::string name_;
   std::array<Ring<DmaRequest>, kDmaEngines> queues_;
   unsigned turn_ = 0;
@@ -102,6 +109,7 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   std::vector<Transaction*> free_;
   Transaction* in_request_ = nullptr;  ///< waits for END_REQ (request exclusion)
   bool pumping_ = false;
+  bool sending_ = false;  ///< within nb_transport_fw
   std::uint32_t tags_free_;
   std::uint64_t buffer_free_;
   std::uint64_t outstanding_ = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "nic/queue_pair.h"
 
+#include <algorithm>
+
 namespace rnicsim {
 
 SendWqe SendWqe::decode(const std::uint8_t* wqe, const abi::ControlSegment& control) {
@@ -9,17 +11,20 @@ SendWqe SendWqe::decode(const std::uint8_t* wqe, const abi::ControlSegment& cont
   out.blocks = static_cast<std::uint16_t>(control.blocks());
   out.opcode = control.opcode;
   out.signaled = (control.flags & abi::ControlSegment::kSignaled) != 0;
-  const std::uint32_t end = control.segments * abi::kSegmentBytes;
+  const std::uint32_t end =
+      std::min<std::uint32_t>(control.segments * abi::kSegmentBytes, abi::kMaxWqeBytes);
   std::uint32_t at = abi::kSegmentBytes;
   if (control.opcode == abi::WqeOpcode::kRdmaWrite) {
     out.remote = abi::RemoteAddressSegment::read(wqe + at);
     at += abi::kSegmentBytes;
+    out.malformed = at > end;
   }
   while (at < end) {
     if (abi::InlineSegment::is_inline(wqe + at)) {
       const abi::InlineSegment segment = abi::InlineSegment::read(wqe + at);
       // Inline data stand alone: a WQE that mixes them with gathered segments is malformed.
-      if (out.segment_count != 0 || at + abi::InlineSegment::kHeaderBytes + segment.byte_count > end)
+      if (out.segment_count != 0 ||
+          at + abi::InlineSegment::kHeaderBytes + segment.byte_count > end)
         out.malformed = true;
       out.inline_at = static_cast<std::uint16_t>(at + abi::InlineSegment::kHeaderBytes);
       out.inline_bytes = static_cast<std::uint16_t>(segment.byte_count);

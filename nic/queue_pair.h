@@ -34,7 +34,7 @@ struct SendWqe {
   std::array<abi::DataSegment, kMaxSegments> segments;
   std::uint16_t inline_at = 0;  ///< byte offset in the WQE of inline data, if inline_bytes != 0
   std::uint16_t inline_bytes = 0;
-  std::uint64_t length = 0;  ///< of the message
+  std::uint64_t length = 0;     ///< of the message
   std::uint16_t gathering = 0;  ///< its packets whose payload reads have not all been issued
   WorkRequestId id;
 
@@ -77,15 +77,15 @@ struct NicQueuePair {
   bool send_stopped = false;    ///< a message failed at home; nothing more is sent
   Time next_wqe_at;
   std::uint32_t since_ack_request = 0;
-  std::uint32_t epoch = 0;      ///< packets in the transmit window of an earlier epoch are void
+  std::uint32_t epoch = 0;  ///< packets in the transmit window of an earlier epoch are void
 
   // Completer
   Ring<OutstandingMessage> outstanding;
 
   // Responder
-  bool receiving = false;      ///< inside a message of several packets
-  bool receive_failed = false; ///< a request was refused: those behind it write nothing
-  bool nak_sent = false;       ///< a sequence-error NAK is out; no other until it is mended
+  bool receiving = false;       ///< inside a message of several packets
+  bool receive_failed = false;  ///< a request was refused: those behind it write nothing
+  bool nak_sent = false;        ///< a sequence-error NAK is out; no other until it is mended
   MemoryKey receive_key;
   VirtualAddress receive_address;
   std::uint64_t receive_left = 0;

@@ -50,13 +50,17 @@ Requester::Requester(const Wiring& wiring, const RequesterConfig& config)
       header_pipeline_(wiring.clock, config.header_pipeline),
       tx_scheduler_(wiring.scheduler, wiring.qps, call<&Requester::kick>(this)) {}
 
-void Requester::ready(NicQueuePair& qp) {
+void Requester::ready(NicQueuePair& qp) { wait_for_turn(qp, w_.scheduler.now()); }
+
+/// `since`: when the queue pair could have entered the pipeline.
+void Requester::wait_for_turn(NicQueuePair& qp, Time since) {
   if (qp.queued || qp.send_stopped || !qp.has_wqe_to_send()) return;
   qp.queued = true;
-  tx_scheduler_.add(qp, qp.started ? w_.scheduler.now() : qp.next_wqe_at);
+  tx_scheduler_.add(qp, qp.started ? since : std::max(since, qp.next_wqe_at));
 }
 
-/// Arms the next turn if there is somebody to serve and room for a packet.
+/// Arms the next turn if there is somebody to serve and room for a packet. A turn is decided when
+/// it leaves the pipeline, for whoever was ready when it entered: turns follow at the interval.
 void Requester::kick() {
   if (turn_armed_ || tx_scheduler_.empty()) return;
   if (buffered_ + Bytes(kMaxPathMtu) > config_.transmit_buffer) {
@@ -66,9 +70,12 @@ void Requester::kick() {
   if (stalled_since_ != Time::never()) {
     stalled_buffer_ += w_.scheduler.now() - stalled_since_;
     stalled_since_ = Time::never();
+    room_since_ = w_.scheduler.now();
   }
   turn_armed_ = true;
-  w_.scheduler.at(pipeline_.enter(w_.scheduler.now()), call<&Requester::turn>(this));
+  const Time ready = std::max(tx_scheduler_.ready_since(), room_since_);
+  entered_ = pipeline_.next_entry(ready);
+  w_.scheduler.at(pipeline_.enter(ready), call<&Requester::turn>(this));
 }
 
 void Requester::turn() {
@@ -82,7 +89,7 @@ void Requester::turn() {
     qp.queued = false;
     if (context->state == QpState::kRts && !qp.send_stopped && qp.has_wqe_to_send()) {
       make_packet(qp, *context);
-      ready(qp);
+      wait_for_turn(qp, entered_);
     }
   }
   kick();
@@ -99,7 +106,7 @@ bool Requester::start_message(NicQueuePair& qp, const SendWqe& wqe) {
     status = CompletionStatus::kLocalQpOperationError;
   else if (wqe.length > kMaxMessageBytes)
     status = CompletionStatus::kLocalLengthError;
-  qp.next_wqe_at = w_.scheduler.now() + config_.wqe_interval;
+  qp.next_wqe_at = entered_ + config_.wqe_interval;
   if (status == CompletionStatus::kSuccess) return true;
   qp.send_stopped = true;
   // Packets of earlier messages may still stand in the window: the failure waits its turn there.
@@ -176,11 +183,10 @@ void Requester::finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn) {
 
 void Requester::copy_inline(NicQueuePair& qp, const SendWqe& wqe, Slot& slot) {
   if (w_.elided) return;
-  const std::uint64_t start = std::uint64_t{wqe.block} * abi::kWqeBlockBytes + wqe.inline_at +
-                              slot.offset;
+  const std::uint64_t start =
+      std::uint64_t{wqe.block} * abi::kWqeBlockBytes + wqe.inline_at + slot.offset;
   std::uint8_t* to = slot.packet->payload();
-  for (std::uint32_t i = 0; i < slot.length; ++i)
-    to[i] = qp.prefetch[(start + i) & kPrefetchMask];
+  for (std::uint32_t i = 0; i < slot.length; ++i) to[i] = qp.prefetch[(start + i) & kPrefetchMask];
 }
 
 /// Sets up the check of the slot's next part: as much of it as lies in one data segment.
@@ -245,8 +251,8 @@ void Requester::issue_reads(std::uint64_t sequence) {
   }
   const Time now = w_.scheduler.now();
   if (slot.gathered == 0) slot.read_since = now;
-  probe(now, ProbeKind::kPayloadReadStart, slot.id, slot.packet->id,
-        slot.offset + slot.gathered, check.length);
+  probe(now, ProbeKind::kPayloadReadStart, slot.id, slot.packet->id, slot.offset + slot.gathered,
+        check.length);
   for (std::size_t i = 0; i < check.piece_count; ++i) {
     DmaRequest request;
     request.engine = DmaEngineId::kPayloadRead;

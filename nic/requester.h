@@ -73,12 +73,12 @@ class Requester {
     PacketRef packet;
     NicQueuePair* qp = nullptr;
     std::uint32_t epoch = 0;
-    std::uint32_t wqe = 0;        ///< its number in the queue pair's to_send
+    std::uint32_t wqe = 0;  ///< its number in the queue pair's to_send
     WorkRequestId id;
-    std::uint32_t length = 0;     ///< payload bytes
-    std::uint32_t gathered = 0;   ///< bytes whose reads have been issued
-    std::uint32_t reading = 0;    ///< DMA reads outstanding
-    std::uint64_t offset = 0;     ///< of the payload in the message
+    std::uint32_t length = 0;    ///< payload bytes
+    std::uint32_t gathered = 0;  ///< bytes whose reads have been issued
+    std::uint32_t reading = 0;   ///< DMA reads outstanding
+    std::uint64_t offset = 0;    ///< of the payload in the message
     Time read_since;
     KeyCheck check;
     bool checking = false;
@@ -87,12 +87,14 @@ class Requester {
     bool is_void() const { return epoch != qp->epoch; }
   };
 
+  void wait_for_turn(NicQueuePair& qp, Time since);
   void kick();
   void turn();
   void retry_turn(std::uint64_t qpn);
   bool start_message(NicQueuePair& qp, const SendWqe& wqe);
   void make_packet(NicQueuePair& qp, abi::QpContext& context);
-  PacketRef build(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe, std::uint32_t length);
+  PacketRef build(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe,
+                  std::uint32_t length);
   void finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn);
   void copy_inline(NicQueuePair& qp, const SendWqe& wqe, Slot& slot);
   void gathered(Slot& slot);
@@ -113,6 +115,8 @@ class Requester {
   Ring<Slot> window_;
   std::uint64_t first_ = 0;  ///< sequence number of window_.front()
   bool turn_armed_ = false;
+  Time entered_;     ///< when the present turn entered the pipeline
+  Time room_since_;  ///< when the transmit buffer last stopped being full
   Bytes buffered_;
   Bytes most_buffered_;
   std::uint64_t packets_ = 0;

@@ -66,8 +66,8 @@ bool Responder::judge(Slot& slot) {
     slot.verdict = Verdict::kDrop;
     return true;
   }
-  abi::QpContext* context = w_.contexts.lookup(
-      qpn.value(), call<&Responder::retry_judge>(this), slot.packet->work_request);
+  abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Responder::retry_judge>(this),
+                                               slot.packet->work_request);
   if (context == nullptr) return false;
   if (context->state != QpState::kRtr && context->state != QpState::kRts) {
     slot.verdict = Verdict::kDrop;
@@ -116,7 +116,8 @@ bool Responder::judge_opcode(Slot& slot, NicQueuePair& qp, abi::QpContext& conte
   return false;
 }
 
-bool Responder::judge_length(const Packet& packet, const NicQueuePair& qp, std::uint32_t mtu) const {
+bool Responder::judge_length(const Packet& packet, const NicQueuePair& qp,
+                             std::uint32_t mtu) const {
   const std::uint64_t length = packet.payload_length.count();
   const std::uint64_t left =
       starts_message(packet.bth.opcode) ? packet.reth.dma_length : qp.receive_left;
@@ -170,8 +171,7 @@ void Responder::accept(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
     qp.receive_left = packet.reth.dma_length;
   }
   slot.address = qp.receive_address;
-  qp.receive_address =
-      VirtualAddress(qp.receive_address.value() + packet.payload_length.count());
+  qp.receive_address = VirtualAddress(qp.receive_address.value() + packet.payload_length.count());
   qp.receive_left -= packet.payload_length.count();
   qp.receiving = !ends_message(packet.bth.opcode);
   ++context.expected_psn;
@@ -217,22 +217,26 @@ void Responder::translate(std::uint64_t sequence) {
     return;
   slot.ready = w_.clock.after(std::max(slot.ready, w_.scheduler.now()),
                               std::exchange(check.cycles, Cycles(0)));
-  slot.translated = true;
   if (check.state == KeyCheck::State::kPass)
     probe(slot.ready, ProbeKind::kTranslated, packet.work_request, packet.id,
           static_cast<std::uint64_t>(slot.key_since.ps()), check.missed ? 1 : 0);
-  else
-    refuse_late(slot);
+  else if (!refuse_late(slot, sequence))
+    return;
+  slot.translated = true;
   if (!pumping_) schedule_issues();
 }
 
-/// The key was invalidated after the message began, or its table lacks the page.
-void Responder::refuse_late(Slot& slot) {
+/// The key was invalidated after the message began, or its table lacks the page. False: the context
+/// has to be fetched first.
+bool Responder::refuse_late(Slot& slot, std::uint64_t sequence) {
   const Qpn qpn = slot.packet->bth.dest_qp;
-  abi::QpContext* context = w_.contexts.peek(qpn.value());
+  abi::QpContext* context =
+      w_.contexts.lookup(qpn.value(), call<&Responder::translate>(this, sequence));
+  if (context == nullptr) return false;
   slot.verdict = Verdict::kDrop;
-  if (context != nullptr && context->state != QpState::kErr)
+  if (context->state == QpState::kRtr || context->state == QpState::kRts)
     refuse(slot, w_.qps.at(qpn), *context, NakCode::kRemoteAccessError);
+  return true;
 }
 
 void Responder::schedule_issues() {
@@ -294,8 +298,8 @@ void Responder::retire() {
   while (!slots_.empty() && slots_.front().done) {
     const Slot& front = slots_.front();
     if (needs_response(front)) {
-      const abi::QpContext* context = w_.contexts.lookup(
-          front.packet->bth.dest_qp.value(), call<&Responder::retire>(this));
+      const abi::QpContext* context =
+          w_.contexts.lookup(front.packet->bth.dest_qp.value(), call<&Responder::retire>(this));
       if (context == nullptr) break;
       respond(front, *context);
     } else if (front.verdict == Verdict::kDrop) {

@@ -4,11 +4,11 @@
 // straight into host memory by DMA, and acknowledges.
 //
 // One pipeline for all queue pairs. Packets are judged in arrival order; up to `window` of them
-// translate and write at once, their DMA writes are issued in order. An acknowledgement is sent when
-// the payload has been handed to PCIe in order: a posted write has no completion, so this is no
-// landing. A refused access writes nothing: NAK, then the queue pair is in error.
-// Duplicates are acknowledged again and written nowhere. Transport services and operations other
-// than RC WRITE are refused as invalid requests.
+// translate and write at once, their DMA writes are issued in order. An acknowledgement is sent
+// when the payload has been handed to PCIe in order: a posted write has no completion, so this is
+// no landing. A refused access writes nothing: NAK, then the queue pair is in error. Duplicates are
+// acknowledged again and written nowhere. Transport services and operations other than RC WRITE are
+// refused as invalid requests.
 #pragma once
 
 #include "model/clock.h"
@@ -63,13 +63,13 @@ class Responder : public ParsedPacketSink {
   /// A packet between the parser and its acknowledgement.
   struct Slot {
     PacketRef packet;
-    Time ready;             ///< when its present stage is done
+    Time ready;  ///< when its present stage is done
     KeyCheck check;
-    bool entered = false;   ///< has passed the pipeline
+    bool entered = false;  ///< has passed the pipeline
     bool check_begun = false;
     bool key_reported = false;
     bool translated = false;
-    bool done = false;      ///< handed to PCIe, or nothing to hand
+    bool done = false;  ///< handed to PCIe, or nothing to hand
     std::uint8_t writing = 0;
     Verdict verdict = Verdict::kWrite;
     Aeth aeth;
@@ -90,7 +90,7 @@ class Responder : public ParsedPacketSink {
   void accept(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
   void refuse(Slot& slot, NicQueuePair& qp, abi::QpContext& context, NakCode code);
   void translate(std::uint64_t sequence);
-  void refuse_late(Slot& slot);
+  bool refuse_late(Slot& slot, std::uint64_t sequence);
   void schedule_issues();
   void issue(std::uint64_t sequence);
   void handed(std::uint64_t sequence);

@@ -11,12 +11,11 @@ namespace rnicsim {
 namespace {
 
 constexpr std::uint32_t kMask = NicQueuePair::kPrefetchBlocks - 1;
+constexpr std::uint32_t kMaxBlocks = abi::kMaxWqeBytes / abi::kWqeBlockBytes;
 
 Qpn qpn_in(std::uint64_t argument) { return Qpn(static_cast<std::uint32_t>(argument >> 16)); }
 std::uint16_t low_in(std::uint64_t argument) { return static_cast<std::uint16_t>(argument); }
-std::uint64_t pack(Qpn qpn, std::uint16_t low) {
-  return std::uint64_t{qpn.value()} << 16 | low;
-}
+std::uint64_t pack(Qpn qpn, std::uint16_t low) { return std::uint64_t{qpn.value()} << 16 | low; }
 
 /// Work requests of these states are fetched: to be sent, or to be flushed.
 bool fetches_in(QpState state) { return state == QpState::kRts || state == QpState::kErr; }
@@ -57,10 +56,9 @@ void WqeFetch::try_fetch(std::uint64_t number) {
   const auto available = static_cast<std::uint16_t>(context->send_producer - first);
   const auto held = static_cast<std::uint16_t>(first - qp.oldest_block);
   const std::uint32_t ring = 1u << context->log_send_blocks;
-  const std::uint32_t blocks =
-      std::min({std::uint32_t{available}, config_.blocks_per_fetch,
-                NicQueuePair::kPrefetchBlocks - held, ring - (first & (ring - 1)),
-                NicQueuePair::kPrefetchBlocks - (first & kMask)});
+  const std::uint32_t blocks = std::min(
+      {std::uint32_t{available}, config_.blocks_per_fetch, NicQueuePair::kPrefetchBlocks - held,
+       ring - (first & (ring - 1)), NicQueuePair::kPrefetchBlocks - (first & kMask)});
   if (blocks == 0) return;
   qp.fetching = true;
   context->send_consumer = static_cast<std::uint16_t>(first + blocks);
@@ -101,18 +99,18 @@ void WqeFetch::decode(NicQueuePair& qp, abi::QpContext& context) {
     const std::uint8_t* start =
         qp.prefetch.data() + (qp.decoded_block & kMask) * abi::kWqeBlockBytes;
     const abi::ControlSegment control = abi::ControlSegment::read(start);
-    // A WQE has at least its control segment; software that says less would stop the queue.
-    const std::uint32_t blocks = std::max(1u, control.blocks());
+    // Software that says nothing would stop the queue, software that says too much overrun it.
+    const std::uint32_t blocks = std::clamp(control.blocks(), 1u, kMaxBlocks);
     const auto here = static_cast<std::uint16_t>(context.send_consumer - qp.decoded_block);
     if (blocks > here) return;
     for (std::uint32_t i = 0; i < blocks; ++i)
-      std::copy_n(
-          qp.prefetch.data() + ((qp.decoded_block + i) & kMask) * abi::kWqeBlockBytes,
-          abi::kWqeBlockBytes, wqe + i * abi::kWqeBlockBytes);
+      std::copy_n(qp.prefetch.data() + ((qp.decoded_block + i) & kMask) * abi::kWqeBlockBytes,
+                  abi::kWqeBlockBytes, wqe + i * abi::kWqeBlockBytes);
     SendWqe decoded = SendWqe::decode(wqe, control);
     decoded.block = qp.decoded_block;
     decoded.blocks = static_cast<std::uint16_t>(blocks);
-    decoded.malformed |= control.qpn != qp.qpn || control.wqe_index != qp.decoded_block;
+    decoded.malformed |= control.qpn != qp.qpn || control.wqe_index != qp.decoded_block ||
+                         blocks != control.blocks();
     decoded.id = WorkRequestId(nic_index_, qp.qpn, context.work_requests++);
     contexts_.mark_dirty(qp.qpn.value());
     qp.decoded_block = static_cast<std::uint16_t>(qp.decoded_block + blocks);
@@ -127,8 +125,7 @@ void WqeFetch::recover(Qpn qpn) { read_record(qpn.value()); }
 
 void WqeFetch::read_record(std::uint64_t qpn) {
   const auto index = static_cast<std::uint32_t>(qpn);
-  const abi::QpContext* context =
-      contexts_.lookup(index, call<&WqeFetch::read_record>(this, qpn));
+  const abi::QpContext* context = contexts_.lookup(index, call<&WqeFetch::read_record>(this, qpn));
   if (context == nullptr) return;
   std::size_t at = 0;
   while (at < recoveries_.size() && recoveries_[at].qpn != 0) ++at;

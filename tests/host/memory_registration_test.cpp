@@ -90,7 +90,7 @@ TEST_CASE("Registration is three timed parts: pin, table, key with the NIC's ans
   const auto table = host.probes.of(ProbeKind::kRegisterTable);
   const auto key = host.probes.of(ProbeKind::kRegisterKey);
   REQUIRE((pin.size() == 1 && table.size() == 1 && key.size() == 1));
-  // One cycle is a nanosecond: syscall 700 + 22000 + 10 x 700; 12000 + 10 x 160; 16750 + command.
+  // One cycle is a nanosecond: syscall 700 + 22000 + 10 x 700; 12000 + 10 x 160; 13950 + command.
   REQUIRE(pin[0].a == static_cast<std::uint64_t>(begin.ps()));
   REQUIRE(pin[0].time == begin + 29700_ns);
   REQUIRE(pin[0].b == 40960);
@@ -99,10 +99,10 @@ TEST_CASE("Registration is three timed parts: pin, table, key with the NIC's ans
   REQUIRE(table[0].b == 4096);
   // Command: 350 to write it, 100 + 1000 until the NIC has answered, found by the poll of 70 that
   // begins at 1120.
-  REQUIRE(key[0].time == table[0].time + 16750_ns + 350_ns + 1120_ns + 70_ns);
+  REQUIRE(key[0].time == table[0].time + 13950_ns + 350_ns + 1120_ns + 70_ns);
   REQUIRE(key[0].b == 0x101);
   REQUIRE(host.usage.cycles(CpuPlane::kControl, CpuCategory::kPinning) == 29000_cycles);
-  REQUIRE(host.usage.cycles(CpuPlane::kControl, CpuCategory::kTableBuilding) == 30350_cycles);
+  REQUIRE(host.usage.cycles(CpuPlane::kControl, CpuCategory::kTableBuilding) == 27550_cycles);
   REQUIRE(host.usage.busy(CpuPlane::kData) == 0_ns);
 }
 

@@ -247,6 +247,17 @@ TEST_CASE("Posting 1 GiB costs exactly what posting 64 B costs, and no copy") {
   REQUIRE(s.host.usage.time(CpuPlane::kData, CpuCategory::kCopying) == 0_ns);
 }
 
+TEST_CASE("Inline data cost their copy and their segments, counted in the whole post") {
+  Session s;
+  s.run([&](CpuTask& task) {
+    REQUIRE(s.host.verbs.post_send(task, s.qp, s.write(1, 20, true)) == Errno::kOk);
+  });
+  // 105 + 2 x 4 to post, 20 B at 8 B a cycle to copy, 140 for the doorbell.
+  REQUIRE(s.host.usage.cycles(CpuPlane::kData, CpuCategory::kPosting) == 113_cycles);
+  REQUIRE(s.host.usage.cycles(CpuPlane::kData, CpuCategory::kCopying) == 3_cycles);
+  REQUIRE(s.host.probes.of(ProbeKind::kDoorbellRung).at(0).b == 256);
+}
+
 TEST_CASE("A message of 2 GiB is described by two segments, and none may be longer") {
   Session s;
   s.run([&](CpuTask& task) {

@@ -141,22 +141,22 @@ TEST_CASE("layers lie over one another: defaults, preset, scenario, variant, opt
   Scenario scenario = read(text);
   CHECK(scenario.hosts[0].config.memory.page_size == 2_MiB);
   CHECK(scenario.hosts[1].config.memory.page_size == 4_KiB);
-  CHECK(scenario.hosts[0].nics[0].config.translation_cache.entries == 1024);
-  CHECK(scenario.hosts[1].nics[0].config.translation_cache.entries == 512);
+  CHECK(scenario.hosts[0].nics[0].config.translation_cache.geometry.entries == 1024);
+  CHECK(scenario.hosts[1].nics[0].config.translation_cache.geometry.entries == 512);
   CHECK(scenario.fabric.link.config.rate == BitRate::gbps(25));
   CHECK(scenario.fabric.link.config.length == Length::m(1));
 
   scenario = read(text, {"v", {}});
   CHECK(scenario.variant == "v");
   CHECK(scenario.hosts[0].config.memory.page_size == 1_GiB);
-  CHECK(scenario.hosts[1].nics[0].config.translation_cache.entries == 256);
+  CHECK(scenario.hosts[1].nics[0].config.translation_cache.geometry.entries == 256);
 
   scenario = read(text, {"v",
                          {"hosts.B.memory.page_size=4 KiB", "seed=5",
                           "hosts.A.nics.0.translation_cache.entries=128"}});
   CHECK(scenario.hosts[0].config.memory.page_size == 1_GiB);
   CHECK(scenario.hosts[1].config.memory.page_size == 4_KiB);
-  CHECK(scenario.hosts[0].nics[0].config.translation_cache.entries == 128);
+  CHECK(scenario.hosts[0].nics[0].config.translation_cache.geometry.entries == 128);
   CHECK(scenario.seed == 5);
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("an option may change the preset, or remove what was laid over it") {
   CHECK(read(text, {"", {"hosts.*.nic.preset=\"fast\""}})
             .hosts[1]
             .nics[0]
-            .config.translation_cache.entries == 1024);
+            .config.translation_cache.geometry.entries == 1024);
 }
 
 TEST_CASE("an error in a layer points to that layer") {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// What a scenario expects, held against what its runs gave. An expectation belongs to the run whose
+// metric it names; one that names a run which was not selected is left out. A violation that is
+// expected is counted over all runs of the scenario and fails none of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scenarios/engine/run_result.h"
+#include "scenarios/engine/scenario_file.h"
+
+namespace rnicsim {
+
+struct ExpectationResult {
+  ExpectationSpec spec;
+  double measured = 0;  ///< in `unit`; of ratio_to the ratio
+  Unit unit = Unit::kCount;
+  bool passed = false;
+};
+
+/// A run with everything that is said about it: what documents and views are made of.
+struct JudgedRun {
+  std::string scenario;  ///< name of the file
+  Scenario setup;
+  RunResult result;
+  std::vector<ExpectationResult> expectations;
+  std::vector<std::string> expected_violations;  ///< kinds
+
+  bool expects(const Violation& violation) const;
+  /// Every expectation met and no violation but expected ones.
+  bool passed() const;
+};
+
+/// `results` are those of `file.runs`, in that order. Throws ConfigError for a metric that the run
+/// does not have, or that is compared with a value in another unit.
+std::vector<JudgedRun> judge(const ScenarioFile& file, std::vector<RunResult> results);
+
+}  // namespace rnicsim

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/run_json.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/engine/unit_name.h"
+
+namespace rnicsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Time time_of(const Json& ps) { return Time::ps(ps.get<std::int64_t>()); }
+
+TimelineRecord record_of(const Json& json) {
+  TimelineRecord record;
+  json.at("step").get_to(record.step);
+  json.at("part").get_to(record.part);
+  record.begin = time_of(json.at("begin_ps"));
+  record.end = time_of(json.at("end_ps"));
+  json.at("host").get_to(record.host);
+  json.at("lane").get_to(record.lane);
+  json.at("block").get_to(record.block);
+  json.at("plane").get_to(record.plane);
+  json.at("bytes").get_to(record.bytes);
+  json.at("work_request").get_to(record.work_request);
+  json.at("text").get_to(record.text);
+  return record;
+}
+
+Metric metric_of(const Json& json) {
+  Metric metric;
+  const Json& value = json.at("value");
+  metric.exact = value.is_number_integer();
+  if (metric.exact)
+    metric.value = value.get<std::uint64_t>();
+  else
+    metric.real = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+  metric.unit = unit_of_name(json.at("unit").get<std::string>());
+  metric.description = json.at("description").get<std::string>();
+  return metric;
+}
+
+}  // namespace
+
+Json number_to_json(double value) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  if (std::isfinite(value) && std::abs(value) <= kExact && value == std::floor(value))
+    return static_cast<std::int64_t>(value);
+  return value;
+}
+
+Json timeline_to_json(const std::vector<TimelineRecord>& timeline) {
+  Json list = Json::array();
+  for (const TimelineRecord& r : timeline)
+    list.push_back({{"step", r.step},
+                    {"part", r.part},
+                    {"begin_ps", r.begin.ps()},
+                    {"end_ps", r.end.ps()},
+                    {"host", r.host},
+                    {"lane", r.lane},
+                    {"block", r.block},
+                    {"plane", r.plane},
+                    {"bytes", r.bytes},
+                    {"work_request", r.work_request},
+                    {"text", r.text}});
+  return list;
+}
+
+Json metrics_to_json(const std::map<std::string, Metric>& metrics) {
+  Json object = Json::object();
+  for (const auto& [path, metric] : metrics) {
+    const Json value = metric.exact ? Json(metric.value) : Json(metric.real);
+    object[path] = {{"value", value}, {"unit", unit_name(metric.unit)}};
+  }
+  return object;
+}
+
+Json violation_to_json(const Violation& violation) {
+  return {{"kind", violation.kind},
+          {"where", violation.where},
+          {"when_ps", violation.when.ps()},
+          {"text", violation.text}};
+}
+
+std::string run_to_text(const RunResult& result) {
+  Json run = {{"end_ps", result.end.ps()},
+              {"callbacks", result.callbacks},
+              {"data_packets", result.data_packets},
+              {"packet_hops", result.packet_hops},
+              {"timeline", timeline_to_json(result.timeline)},
+              {"metrics", metrics_to_json(result.metrics)},
+              {"violations", Json::array()}};
+  for (auto& [path, metric] : run["metrics"].items())
+    metric["description"] = result.metrics.at(path).description;
+  for (const Violation& violation : result.violations)
+    run["violations"].push_back(violation_to_json(violation));
+  return run.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+RunResult run_from_text(const std::string& text) {
+  const Json run = Json::parse(text);
+  RunResult result;
+  result.end = time_of(run.at("end_ps"));
+  run.at("callbacks").get_to(result.callbacks);
+  run.at("data_packets").get_to(result.data_packets);
+  run.at("packet_hops").get_to(result.packet_hops);
+  for (const Json& record : run.at("timeline")) result.timeline.push_back(record_of(record));
+  for (const auto& [path, metric] : run.at("metrics").items())
+    result.metrics.emplace(path, metric_of(metric));
+  for (const Json& violation : run.at("violations"))
+    result.violations.push_back(
+        {violation.at("kind").get<std::string>(), violation.at("where").get<std::string>(),
+         time_of(violation.at("when_ps")), violation.at("text").get<std::string>()});
+  return result;
+}
+
+}  // namespace rnicsim

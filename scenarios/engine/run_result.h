@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What one simulation gives back: timeline, metrics, violations. Times are simulated; nothing here
+// depends on the wall clock.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/metrics.h"
+#include "model/units.h"
+
+namespace rnicsim {
+
+/// One thing that happened, or the first to the last of many alike.
+struct TimelineRecord {
+  int step = 0;         ///< 1 to 8 of a one-sided WRITE; 9: completion; 0: a fault
+  std::string part;     ///< which sub-event of the step, e.g. "pin", "table", "key"
+  Time begin;
+  Time end;
+  std::string host;     ///< "A"; of the wire: "A-B"
+  std::string lane;     ///< app, cpu, nic, wire
+  std::string block;    ///< e.g. "driver", "requester", "key_checker"
+  std::string plane;    ///< control, data
+  std::uint64_t bytes = 0;
+  std::uint64_t work_request = 0;  ///< 0: none
+  std::string text;     ///< one line for people
+};
+
+struct Metric {
+  bool exact = true;
+  std::uint64_t value = 0;  ///< of exact ones
+  double real = 0;          ///< of derived ones
+  Unit unit = Unit::kCount;
+  std::string description;
+  double as_real() const { return exact ? static_cast<double>(value) : real; }
+};
+
+/// A guarantee that did not hold.
+struct Violation {
+  std::string kind;   ///< lossless_drop, unfinished_flow, deadlock, data_mismatch, conservation, ...
+  std::string where;  ///< module or flow
+  Time when;
+  std::string text;
+};
+
+struct RunResult {
+  std::vector<TimelineRecord> timeline;
+  std::map<std::string, Metric> metrics;  ///< by path
+  std::vector<Violation> violations;
+  Time end;                       ///< simulated time at which the run ended
+  std::uint64_t callbacks = 0;    ///< of the scheduler, for the benches; no part of the document
+  std::uint64_t data_packets = 0; ///< likewise
+  std::uint64_t packet_hops = 0;  ///< likewise
+};
+
+}  // namespace rnicsim

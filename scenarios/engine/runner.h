@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Runs simulations, each in a process of its own (SystemC cannot restart), several at a time.
+//
+// The child gets its scenario by fork, and hands back its result as JSON through a pipe; whatever
+// is printed on its stdout goes to stderr. It dies with its parent. Results come in the order of
+// the jobs, whatever finishes first; of several failures the first in that order is reported.
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "scenarios/engine/run_result.h"
+#include "scenarios/engine/scenario.h"
+#include "scenarios/engine/simulation.h"
+
+namespace rnicsim {
+
+struct SimulationJob {
+  std::string name;  ///< for messages
+  const Scenario* scenario = nullptr;
+};
+
+/// The simulator itself failed: a process died or a check of its own does not hold.
+class SimulationFault : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// SIGINT, SIGTERM or SIGHUP came; every child has been ended.
+class Interrupted : public std::runtime_error {
+ public:
+  explicit Interrupted(int signal) : std::runtime_error("interrupted"), signal_(signal) {}
+  int signal() const { return signal_; }
+
+ private:
+  int signal_;
+};
+
+struct RunnerOptions {
+  unsigned jobs = 1;  ///< processes at a time
+  /// One line on stderr, rewritten, once a run takes more than two seconds.
+  bool progress = false;
+  std::function<RunResult(const Scenario&, const SimulationHooks&)> simulate;
+};
+
+/// Throws SimulationFault, Interrupted, or ConfigError if a child did.
+std::vector<RunResult> run_simulations(const std::vector<SimulationJob>& jobs,
+                                       const RunnerOptions& options);
+
+}  // namespace rnicsim

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/simulation.h"
+
+#include <memory>
+
+#include "model/invariant.h"
+#include "scenarios/engine/pair_workload.h"
+#include "scenarios/engine/system.h"
+#include "scenarios/engine/timeline.h"
+
+namespace rnicsim {
+
+namespace {
+
+class MetricCollector : public MetricSink {
+ public:
+  explicit MetricCollector(std::map<std::string, Metric>& metrics) : metrics_(metrics) {}
+  void add(const std::string& path, std::uint64_t value, Unit unit,
+           const char* description) override {
+    metrics_[path] = {true, value, 0, unit, description};
+  }
+  void add_real(const std::string& path, double value, Unit unit,
+                const char* description) override {
+    metrics_[path] = {false, 0, value, unit, description};
+  }
+
+ private:
+  std::map<std::string, Metric>& metrics_;
+};
+
+class Simulation {
+ public:
+  Simulation(const Scenario& scenario, const SimulationHooks& hooks)
+      : scenario_(scenario), hooks_(hooks), system_("system", scenario) {
+    if (hooks.timeline) make_timeline();
+    make_workloads();
+  }
+
+  RunResult run() {
+    Scheduler& scheduler = system_.scheduler();
+    if (hooks_.poll)
+      scheduler.set_poll(
+          [](void* self) {
+            auto* s = static_cast<Simulation*>(self);
+            return s->hooks_.poll(s->system_.scheduler().now());
+          },
+          this);
+    try {
+      end_ = scheduler.run_until(scenario_.stop_at);
+    } catch (const InvariantBroken& broken) {
+      if (broken.kind().empty()) throw;
+      broken_ = true;
+      result_.violations.push_back(
+          {broken.kind(), broken.where(), broken.when(), broken.what()});
+    }
+    check();
+    collect();
+    return std::move(result_);
+  }
+
+ private:
+  void make_timeline() {
+    std::vector<std::string> hosts;
+    std::vector<std::size_t> host_of_nic;
+    for (System::Server& server : system_.servers()) {
+      for (std::size_t i = 0; i < server.nics.size(); ++i) host_of_nic.push_back(hosts.size());
+      hosts.push_back(server.name);
+    }
+    timeline_ = std::make_unique<Timeline>(std::move(hosts), std::move(host_of_nic));
+    system_.attach(timeline_.get());
+  }
+
+  /// Programs take a host's cores in turn.
+  void make_workloads() {
+    std::map<std::string, unsigned> next;
+    const auto core = [&](const std::string& host) {
+      return next[host]++ % system_.server(host).host->cores();
+    };
+    for (const WorkloadSpec& spec : scenario_.workload) {
+      const unsigned from = core(spec.from);
+      const unsigned to = core(spec.to);
+      workloads_.push_back(std::make_unique<PairWorkload>(system_, spec, scenario_, from, to,
+                                                          timeline_.get()));
+      if (timeline_) timeline_->add_workload(*workloads_.back());
+    }
+  }
+
+  void violation(const char* kind, const std::string& where, const std::string& text) {
+    result_.violations.push_back({kind, where, system_.scheduler().now(), text});
+  }
+
+  /// What must hold at the end of every run.
+  void check() {
+    if (broken_) return;
+    bool all_finished = true;
+    for (const auto& workload : workloads_) {
+      all_finished = all_finished && workload->finished();
+      for (const std::string& line : workload->waiting_for())
+        violation(end_ == Scheduler::End::kIdle ? "deadlock" : "unfinished_flow", "workload",
+                  line + (end_ == Scheduler::End::kIdle ? "; nothing is pending any more"
+                                                        : "; the run was stopped"));
+    }
+    for (const std::string& fault : system_.conservation_faults())
+      violation("conservation", "fabric", fault);
+    if (!all_finished) return;
+    if (!system_.idle()) violation("conservation", "system", "work is left inside at the end");
+    for (const auto& workload : workloads_) workload->verify(result_.violations);
+  }
+
+  void collect() {
+    result_.end = system_.scheduler().now();
+    MetricCollector collector(result_.metrics);
+    system_.report(collector);
+    for (const auto& workload : workloads_) workload->report(collector);
+    collector.add("run.end", static_cast<std::uint64_t>(result_.end.ps()), Unit::kPicoseconds,
+                  "simulated time at which the run ended");
+    if (timeline_) result_.timeline = timeline_->take();
+    result_.callbacks = system_.scheduler().callbacks();
+    result_.packet_hops = system_.packet_hops();
+  }
+
+  const Scenario& scenario_;
+  const SimulationHooks& hooks_;
+  RunResult result_;
+  std::unique_ptr<Timeline> timeline_;  // before the system: its probes point here to the end
+  System system_;
+  std::vector<std::unique_ptr<PairWorkload>> workloads_;
+  Scheduler::End end_ = Scheduler::End::kIdle;
+  bool broken_ = false;
+};
+
+}  // namespace
+
+RunResult simulate(const Scenario& scenario, const SimulationHooks& hooks) {
+  return Simulation(scenario, hooks).run();
+}
+
+}  // namespace rnicsim

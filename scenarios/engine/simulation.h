@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Runs one checked scenario in this process, from elaboration to the final checks. SystemC cannot
+// restart: once a process.
+#pragma once
+
+#include <functional>
+
+#include "scenarios/engine/run_result.h"
+#include "scenarios/engine/scenario.h"
+
+namespace rnicsim {
+
+struct SimulationHooks {
+  /// Asked every few thousand callbacks with the simulated time; true stops the run.
+  std::function<bool(Time)> poll;
+  /// Off: no timeline, no probe is attached anywhere.
+  bool timeline = true;
+};
+
+/// Throws InvariantBroken only for faults of the simulator itself; a broken guarantee of the model
+/// is a violation in the result.
+RunResult simulate(const Scenario& scenario, const SimulationHooks& hooks = {});
+
+}  // namespace rnicsim

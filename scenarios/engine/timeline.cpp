@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/timeline.h"
+
+#include <algorithm>
+
+#include "model/headers.h"
+#include "scenarios/engine/pair_workload.h"
+
+namespace rnicsim {
+
+namespace {
+
+Time time_in(std::uint64_t ps) { return Time::ps(static_cast<std::int64_t>(ps)); }
+
+}  // namespace
+
+bool Timeline::at_home(const ProbeRecord& r) const {
+  const std::size_t nic = (r.work_request.value() >> 56) - 1;
+  return nic < host_of_nic_.size() && host_of_nic_[nic] == r.component / 2;
+}
+
+std::string Timeline::wire(const ProbeRecord& r) const {
+  const std::size_t other = 1 - r.component / 2;
+  return at_home(r) ? hosts_[r.component / 2] + "-" + hosts_[other]
+                    : hosts_[other] + "-" + hosts_[r.component / 2];
+}
+
+void Timeline::record(const ProbeRecord& r) {
+  if (r.kind == ProbeKind::kPayloadLanded)
+    for (PairWorkload* workload : workloads_) workload->landed(r.work_request, r.time);
+  control_plane(r);
+  fault(r);
+  if (!r.work_request) return;
+  const auto tracked = tracked_.find(r.work_request.value());
+  if (tracked != tracked_.end()) data_plane(r, tracked->second);
+}
+
+void Timeline::control_plane(const ProbeRecord& r) {
+  const auto add = [&](int step, const char* part, const char* lane, const char* block, Time begin,
+                       std::uint64_t bytes, const char* text) {
+    once_.push_back({step, part, begin, r.time, host(r), lane, block, "control", bytes, 0, text});
+  };
+  switch (r.kind) {
+    case ProbeKind::kAppStart:
+      add(1, "start", "app", "application", r.time, 0, "the application starts");
+      break;
+    case ProbeKind::kRegisterPin:
+      add(2, "pin", "cpu", "driver", time_in(r.a), r.b,
+          "the kernel pins the pages, so that they stay where they are");
+      break;
+    case ProbeKind::kRegisterTable:
+      add(2, "table", "cpu", "driver", time_in(r.a), r.b,
+          "builds the virtual-to-physical table in host RAM");
+      break;
+    case ProbeKind::kRegisterKey:
+      add(2, "key", "cpu", "driver", time_in(r.a), 0,
+          "issues lkey and rkey, and tells the NIC");
+      break;
+    case ProbeKind::kControlMessage:
+      add(3, "hand over", "app", "control_channel", time_in(r.a), r.b,
+          "address, length and rkey, over a channel of given latency");
+      break;
+    default: break;
+  }
+}
+
+void Timeline::grow(Parts& parts, const Row& row, const std::string& host, Time begin, Time end,
+                    std::uint64_t bytes, WorkRequestId work_request) {
+  Part& part = parts[std::to_string(row.step) + row.part];
+  TimelineRecord& record = part.record;
+  if (part.count++ == 0)
+    record = {row.step,  row.part,  begin, end,                  host,    row.lane,
+              row.block, row.plane, 0,     work_request.value(), row.text};
+  record.begin = std::min(record.begin, begin);
+  record.end = std::max(record.end, end);
+  record.bytes += bytes;
+}
+
+void Timeline::data_plane(const ProbeRecord& r, Parts& parts) {
+  const auto add = [&](const Row& row, Time begin, std::uint64_t bytes) {
+    grow(parts, row, host(r), begin, r.time, bytes, r.work_request);
+  };
+  static constexpr Row kPost{4, "descriptor", "cpu", "verbs", "data",
+                             "post_send writes a descriptor into the send queue in host RAM"};
+  static constexpr Row kRing{4, "doorbell", "cpu", "verbs", "data",
+                             "rings the doorbell: one MMIO write, no kernel"};
+  static constexpr Row kFetch{4, "fetch", "nic", "wqe_fetch", "data",
+                              "the NIC reads the descriptor by DMA"};
+  static constexpr Row kRead{5, "payload read", "nic", "requester", "data",
+                             "reads the payload from host RAM by DMA"};
+  static constexpr Row kWire{6, "packets", "wire", "port", "data",
+                             "packets [address + rkey | data] cross the wire"};
+  static constexpr Row kKey{7, "rkey check", "nic", "key_checker", "data",
+                            "checks the rkey: valid, domain, bounds, rights"};
+  static constexpr Row kPage{7, "translation", "nic", "translation_cache", "data",
+                             "translates virtual to physical addresses"};
+  static constexpr Row kWrite{8, "DMA write", "nic", "responder", "data",
+                              "writes straight into the application's memory"};
+  static constexpr Row kAck{9, "ACK", "wire", "responder", "data",
+                            "the acknowledgement travels back"};
+  static constexpr Row kCqe{9, "CQE", "nic", "cqe_writer", "data",
+                            "the NIC writes a completion entry into host RAM"};
+  static constexpr Row kPoll{9, "polled", "cpu", "verbs", "data",
+                             "the polling CPU finds the completion"};
+  switch (r.kind) {
+    case ProbeKind::kPostSend: add(kPost, time_in(r.a), r.b); break;
+    case ProbeKind::kDoorbellRung: add(kRing, time_in(r.a), 8); break;
+    case ProbeKind::kWqeFetchStart: add(kFetch, r.time, r.a); break;
+    case ProbeKind::kWqeFetched: add(kFetch, r.time, 0); break;
+    case ProbeKind::kPayloadReadStart: add(kRead, r.time, r.b); break;
+    case ProbeKind::kPayloadReadEnd: add(kRead, time_in(r.a), 0); break;
+    case ProbeKind::kPacketSent:
+      if (at_home(r)) grow(parts, kWire, wire(r), time_in(r.a), r.time, r.b, r.work_request);
+      break;
+    case ProbeKind::kPacketReceived:
+      if (!at_home(r)) grow(parts, kWire, wire(r), time_in(r.a), r.time, 0, r.work_request);
+      break;
+    case ProbeKind::kKeyChecked: add(kKey, time_in(r.a), 0); break;
+    case ProbeKind::kTranslated:
+      add(kPage, time_in(r.a), 0);
+      parts["7translation"].misses += r.b;
+      break;
+    case ProbeKind::kPayloadWriteStart: add(kWrite, r.time, 0); break;
+    case ProbeKind::kPayloadLanded: add(kWrite, time_in(r.a), r.b); break;
+    case ProbeKind::kAckSent:
+      grow(parts, kAck, wire(r), r.time, r.time, 0, r.work_request);
+      break;
+    case ProbeKind::kAckReceived:
+      grow(parts, kAck, wire(r), r.time, r.time, 0, r.work_request);
+      break;
+    case ProbeKind::kCqeWritten: add(kCqe, time_in(r.a), 64); break;
+    case ProbeKind::kCompletionPolled: add(kPoll, r.time, 0); break;
+    default: break;
+  }
+}
+
+void Timeline::fault(const ProbeRecord& r) {
+  const auto add = [&](const char* lane, const char* block, const std::string& text) {
+    if (++faults_seen_ > kMaxFaults) return;
+    faults_.push_back({0, "fault", r.time, r.time, host(r), lane, block, "data", 0,
+                       r.work_request.value(), text});
+  };
+  const auto status = static_cast<CompletionStatus>(r.b);
+  switch (r.kind) {
+    case ProbeKind::kKeyChecked:
+      if (r.b != 0)
+        add("nic", "key_checker",
+            std::string("access refused: ") + name_of(static_cast<KeyFault>(r.b)));
+      break;
+    case ProbeKind::kAckSent: {
+      const Aeth aeth{static_cast<std::uint8_t>(r.b), 0};
+      if (aeth.is_nak())
+        add("nic", "responder", std::string("sends NAK: ") + name_of(aeth.nak_code()));
+      break;
+    }
+    case ProbeKind::kQpError:
+      add("nic", "completer",
+          "queue pair " + std::to_string(r.a) + " goes to ERR: " + name_of(status));
+      break;
+    case ProbeKind::kCompletionPolled: {
+      const auto polled = static_cast<CompletionStatus>(r.a);
+      if (polled != CompletionStatus::kSuccess)
+        add("cpu", "verbs", std::string("completion in error: ") + name_of(polled));
+      break;
+    }
+    default: break;
+  }
+}
+
+std::vector<TimelineRecord> Timeline::take() {
+  std::vector<TimelineRecord> all = once_;
+  for (auto& work_request : tracked_) {
+    Parts& parts = work_request.second;
+    const auto page = parts.find("7translation");
+    if (page != parts.end() && page->second.misses != 0)
+      page->second.record.text += " (" + std::to_string(page->second.misses) + " missed the TLB)";
+    for (const auto& part : parts) all.push_back(part.second.record);
+  }
+  all.insert(all.end(), faults_.begin(), faults_.end());
+  if (faults_seen_ > kMaxFaults) {
+    TimelineRecord more = faults_.back();
+    more.text = std::to_string(faults_seen_ - kMaxFaults) + " more faults are not shown";
+    all.push_back(more);
+  }
+  const auto rank = [](const TimelineRecord& r) { return r.step == 0 ? 10 : r.step; };
+  std::stable_sort(all.begin(), all.end(), [&](const TimelineRecord& a, const TimelineRecord& b) {
+    if (rank(a) != rank(b)) return rank(a) < rank(b);
+    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+  });
+  return all;
+}
+
+}  // namespace rnicsim

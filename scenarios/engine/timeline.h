@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Turns probe records into the eight steps: for each tracked work request, what began when and
+// ended when, on which lane. Steps of many packets show their first begin and last end. Faults of
+// any work request become records of their own (step 0), the first kMaxFaults of them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/probe.h"
+#include "scenarios/engine/run_result.h"
+
+namespace rnicsim {
+
+class PairWorkload;
+
+class Timeline : public ProbeSink {
+ public:
+  static constexpr std::size_t kMaxFaults = 64;
+
+  /// Names of the hosts by probe component / 2, and which host has each NIC.
+  Timeline(std::vector<std::string> hosts, std::vector<std::size_t> host_of_nic)
+      : hosts_(std::move(hosts)), host_of_nic_(std::move(host_of_nic)) {}
+
+  void add_workload(PairWorkload& workload) { workloads_.push_back(&workload); }
+  /// Shows this work request's steps.
+  void track(WorkRequestId work_request) { tracked_[work_request.value()]; }
+
+  void record(const ProbeRecord& record) override;
+  /// In order of begin within each step.
+  std::vector<TimelineRecord> take();
+
+ private:
+  /// One row under construction.
+  struct Part {
+    TimelineRecord record;
+    std::uint64_t count = 0;
+    std::uint64_t misses = 0;
+  };
+  /// What a kind of record contributes to: which row of a work request.
+  struct Row {
+    int step;
+    const char* part;
+    const char* lane;
+    const char* block;
+    const char* plane;
+    const char* text;
+  };
+  using Parts = std::map<std::string, Part>;
+
+  void control_plane(const ProbeRecord& r);
+  void data_plane(const ProbeRecord& r, Parts& parts);
+  void fault(const ProbeRecord& r);
+  void grow(Parts& parts, const Row& row, const std::string& host, Time begin, Time end,
+            std::uint64_t bytes, WorkRequestId work_request);
+  const std::string& host(const ProbeRecord& r) const { return hosts_[r.component / 2]; }
+  bool at_home(const ProbeRecord& r) const;
+  std::string wire(const ProbeRecord& r) const;
+
+  std::vector<std::string> hosts_;
+  std::vector<std::size_t> host_of_nic_;
+  std::vector<PairWorkload*> workloads_;
+  std::map<std::uint64_t, Parts> tracked_;
+  std::vector<TimelineRecord> once_;
+  std::vector<TimelineRecord> faults_;
+  std::size_t faults_seen_ = 0;
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include "nic/key_checker.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/endpoint_bench.h"
+
+using namespace rnicsim;
+using namespace rnicsim::literals;
+using test::EndpointBench;
+using State = KeyCheck::State;
+
+namespace {
+
+constexpr Time kRead = EndpointBench::kRead;
+constexpr std::uint64_t kKeys = 0x1000;
+constexpr std::uint64_t kTable = 0x10000;
+constexpr std::uint64_t kStart = 0x5100;
+constexpr std::uint64_t kLength = 0x2f00;  // to the end of the third page
+
+struct Bench : EndpointBench {
+  explicit Bench()
+      : keys(scheduler, pcie, HostTableCacheConfig{}, DmaPurpose::kKeyTable, "keys", 1),
+        translations(scheduler, pcie, TranslationCacheConfig{}, 1),
+        checker(keys, translations, config()) {
+    keys.set_table(PhysicalAddress(kKeys), 16);
+    entry.valid = true;
+    entry.access = AccessFlags(AccessFlags::kLocalWrite | AccessFlags::kRemoteWrite);
+    entry.key = MemoryKey(3, 7);
+    entry.pd = PdNumber(1);
+    entry.start = VirtualAddress(kStart);
+    entry.length = kLength;
+    entry.table = PhysicalAddress(kTable);
+    for (std::uint64_t i = 0; i < 3; ++i)
+      abi::TableEntry{true, PhysicalAddress((i + 1) << 20)}.write(memory.at(kTable + i * 8));
+    check = good();
+  }
+  /// Costs that tell the states apart.
+  static KeyCheckerConfig config() {
+    KeyCheckerConfig c;
+    c.valid = Cycles(10);
+    c.protection_domain = Cycles(100);
+    c.bounds = Cycles(1000);
+    c.access_rights = Cycles(10000);
+    return c;
+  }
+  static KeyCheck good() {
+    KeyCheck check;
+    check.key = MemoryKey(3, 7);
+    check.region_address = check.address = VirtualAddress(kStart);
+    check.region_length = kLength;
+    check.length = 0x100;
+    check.pd = PdNumber(1);
+    check.needs = AccessFlags::kRemoteWrite;
+    return check;
+  }
+  void step() {
+    if (checker.run(check, until, call<&Bench::step>(this))) notes.note(0);
+  }
+  /// Writes the key entry and runs the check to its end.
+  void decide() {
+    entry.write(memory.at(kKeys + 3 * abi::KeyEntry::kBytes));
+    scheduler.at(scheduler.now() + 10_ns, call<&Bench::step>(this));
+    run();
+    REQUIRE(notes.list.size() == 1);
+  }
+  KeyFault fault_of(const KeyCheck& tried) {
+    check = tried;
+    notes.list.clear();
+    decide();
+    return check.fault;
+  }
+
+  KeyCache keys;
+  TranslationCache translations;
+  KeyChecker checker;
+  abi::KeyEntry entry;
+  KeyCheck check;
+  State until = State::kPass;
+};
+
+constexpr std::uint64_t kLookup = 4;
+constexpr std::uint64_t kTranslation = 4;
+
+}  // namespace
+
+TEST_CASE("a good access passes all states and costs the sum of their cycles") {
+  Bench bench;
+  bench.decide();
+  CHECK(bench.check.state == State::kPass);
+  CHECK(bench.check.fault == KeyFault::kNone);
+  CHECK(bench.check.cycles == Cycles(kLookup + 11110 + kTranslation));
+  REQUIRE(bench.check.piece_count == 1);
+  CHECK(bench.check.pieces[0].address.value() == 0x100100);
+  CHECK(bench.check.pieces[0].bytes == 0x100);
+  // One read for the key entry, then one for the translation.
+  CHECK(bench.notes.list[0].second == 10_ns + kRead * 2);
+  CHECK(bench.check.missed);
+}
+
+TEST_CASE("the check can stop before it translates") {
+  Bench bench;
+  bench.until = State::kTranslate;
+  bench.decide();
+  CHECK(bench.check.state == State::kTranslate);
+  CHECK(bench.check.cycles == Cycles(kLookup + 11110));
+  CHECK(bench.notes.list[0].second == 10_ns + kRead);
+}
+
+TEST_CASE("each state refuses for its own reason, having cost the states up to it") {
+  Bench bench;
+  KeyCheck check = Bench::good();
+  check.key = MemoryKey(3, 8);  // a stale key
+  CHECK(bench.fault_of(check) == KeyFault::kUnknownKey);
+  CHECK(bench.check.cycles == Cycles(kLookup + 10));
+
+  check = Bench::good();
+  check.key = MemoryKey(16, 7);  // beyond the table: no look-up at all
+  CHECK(bench.fault_of(check) == KeyFault::kUnknownKey);
+  CHECK(bench.check.cycles == Cycles(0));
+
+  check = Bench::good();
+  check.pd = PdNumber(2);
+  CHECK(bench.fault_of(check) == KeyFault::kWrongPd);
+  CHECK(bench.check.cycles == Cycles(kLookup + 110));
+
+  check = Bench::good();
+  check.region_length = kLength + 1;
+  CHECK(bench.fault_of(check) == KeyFault::kOutOfBounds);
+  CHECK(bench.check.cycles == Cycles(kLookup + 1110));
+
+  check = Bench::good();
+  check.needs = AccessFlags::kRemoteRead;
+  CHECK(bench.fault_of(check) == KeyFault::kNoAccessRight);
+  CHECK(bench.check.cycles == Cycles(kLookup + 11110));
+
+  check = Bench::good();
+  check.qp_allows = false;
+  CHECK(bench.fault_of(check) == KeyFault::kNoAccessRight);
+  CHECK(bench.check.state == State::kNak);
+}
+
+TEST_CASE("an entry that is not valid, or that cannot be walked, is no entry") {
+  Bench bench;
+  const abi::KeyEntry good = bench.entry;
+  const auto fault_with = [&](const abi::KeyEntry& entry) {
+    bench.entry = entry;
+    bench.keys.invalidate(3);
+    return bench.fault_of(Bench::good());
+  };
+  abi::KeyEntry bad = good;
+  bad.valid = false;
+  CHECK(fault_with(bad) == KeyFault::kUnknownKey);
+  for (const std::uint8_t levels : {std::uint8_t{0}, std::uint8_t{4}, std::uint8_t{255}}) {
+    bad = good;
+    bad.levels = levels;
+    CHECK(fault_with(bad) == KeyFault::kUnknownKey);
+  }
+  for (const std::uint8_t log_page : {std::uint8_t{0}, std::uint8_t{11}, std::uint8_t{64}}) {
+    bad = good;
+    bad.log_page_size = log_page;
+    CHECK(fault_with(bad) == KeyFault::kUnknownKey);
+  }
+  CHECK(fault_with(good) == KeyFault::kNone);
+}
+
+TEST_CASE("bounds are exact to the byte on both sides, also past 2^64") {
+  Bench bench;
+  const auto fault_at = [&](std::uint64_t address, std::uint64_t length) {
+    KeyCheck check = Bench::good();
+    check.region_address = check.address = VirtualAddress(address);
+    check.region_length = length;
+    check.length = 1;
+    return bench.fault_of(check);
+  };
+  CHECK(fault_at(kStart, kLength) == KeyFault::kNone);
+  CHECK(fault_at(kStart - 1, 1) == KeyFault::kOutOfBounds);
+  CHECK(fault_at(kStart + kLength - 1, 1) == KeyFault::kNone);
+  CHECK(fault_at(kStart + kLength - 1, 2) == KeyFault::kOutOfBounds);
+  CHECK(fault_at(kStart + kLength, 1) == KeyFault::kOutOfBounds);
+  CHECK(fault_at(kStart + 1, ~std::uint64_t{0} - 1) == KeyFault::kOutOfBounds);  // wraps
+  CHECK(fault_at(~std::uint64_t{0}, 2) == KeyFault::kOutOfBounds);               // wraps to 1
+}
+
+TEST_CASE("an access over a page boundary has a piece on each page") {
+  Bench bench;
+  KeyCheck check = Bench::good();
+  check.address = VirtualAddress(0x5ff0);
+  check.length = 4096;
+  CHECK(bench.fault_of(check) == KeyFault::kNone);
+  REQUIRE(bench.check.piece_count == 2);
+  CHECK(bench.check.pieces[0].address.value() == 0x100ff0);
+  CHECK(bench.check.pieces[0].bytes == 16);
+  CHECK(bench.check.pieces[1].address.value() == 0x200000);
+  CHECK(bench.check.pieces[1].bytes == 4080);
+  CHECK(bench.check.cycles == Cycles(kLookup + 11110 + 2 * kTranslation));
+}
+
+TEST_CASE("a page that the table lacks is refused after its look-up") {
+  Bench bench;
+  abi::TableEntry{}.write(bench.memory.at(kTable + 8));
+  KeyCheck check = Bench::good();
+  check.address = VirtualAddress(0x5ff0);
+  CHECK(bench.fault_of(check) == KeyFault::kNotPresent);
+  CHECK(bench.check.state == State::kNak);
+}
+
+TEST_CASE("later packets enter at translate and still see that the key is gone") {
+  Bench bench;
+  KeyCheck later = Bench::good();
+  later.state = State::kTranslate;
+  later.region_length = 0;  // not looked at again
+  CHECK(bench.fault_of(later) == KeyFault::kNone);
+  CHECK(bench.check.cycles == Cycles(kTranslation));
+  bench.entry.valid = false;
+  bench.keys.invalidate(3);
+  bench.translations.invalidate(3);
+  CHECK(bench.fault_of(later) == KeyFault::kUnknownKey);
+}

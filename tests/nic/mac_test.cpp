@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+#include <catch2/catch.hpp>
+#include <functional>
+#include <vector>
+
+#include "model/icrc.h"
+#include "model/invariant.h"
+#include "nic/mac_rx.h"
+#include "nic/mac_tx.h"
+#include "tests/support/endpoint_bench.h"
+
+using namespace rnicsim;
+using namespace rnicsim::literals;
+
+namespace {
+
+struct Wire : PacketSink {
+  explicit Wire(Scheduler& scheduler) : scheduler(scheduler) {}
+  void receive(PacketRef packet) override {
+    starts.push_back(scheduler.now());
+    packets.push_back(std::move(packet));
+  }
+  Scheduler& scheduler;
+  std::vector<Time> starts;
+  std::vector<PacketRef> packets;
+};
+
+struct TxBench {
+  explicit TxBench(BitRate rate) : mac(scheduler, rate) {
+    mac.connect(wire, call<&TxBench::started>(this));
+  }
+  void started(std::uint64_t payload) { freed.push_back(payload); }
+  PacketRef packet(RcOpcode opcode, std::uint32_t payload) {
+    PacketRef packet = pool.create();
+    packet->bth.opcode = opcode;
+    packet->set_payload_length(Bytes(payload));
+    return packet;
+  }
+  void put(RcOpcode opcode, std::uint32_t payload, Time ready) {
+    mac.enqueue(packet(opcode, payload), ready,
+                is_response(opcode) ? MacTx::Queue::kResponse : MacTx::Queue::kRequest);
+  }
+  PacketPool pool;
+  Scheduler scheduler{"scheduler"};
+  Wire wire{scheduler};
+  MacTx mac;
+  std::vector<std::uint64_t> freed;
+};
+
+/// Time of bytes at a rate in bits per second, rounded up.
+Time on_wire(std::uint64_t bytes, std::uint64_t rate) {
+  return Time::ps(
+      static_cast<std::int64_t>((Uint128{bytes} * 8 * 1000000000000ULL + rate - 1) / rate));
+}
+
+}  // namespace
+
+TEST_CASE("frames follow each other with preamble, FCS and gap at 100 Gb/s") {
+  TxBench bench(BitRate::gbps(100));
+  for (int i = 0; i < 3; ++i) bench.put(RcOpcode::kWriteMiddle, 4096, 10_ns);
+  bench.scheduler.run_until(10_us);
+  const Time frame = Time::ps(80) * (4096 + 14 + 20 + 8 + 12 + 4 + 4);
+  const Time slot = frame + Time::ps(80) * 20;
+  REQUIRE(bench.wire.starts == std::vector<Time>{10_ns, 10_ns + slot, 10_ns + slot * 2});
+  for (int i = 0; i < 3; ++i) {
+    CHECK(bench.wire.packets[static_cast<std::size_t>(i)]->head ==
+          10_ns + slot * i + Time::ps(80) * 8);
+    CHECK(bench.wire.packets[static_cast<std::size_t>(i)]->tail ==
+          10_ns + slot * i + Time::ps(80) * 8 + frame);
+  }
+  CHECK(bench.freed == std::vector<std::uint64_t>{4096, 4096, 4096});
+  CHECK(bench.mac.sent() == 3);
+  CHECK(bench.mac.sent_bytes() == 3 * (4096 + 62));
+  CHECK(bench.mac.idle());
+}
+
+TEST_CASE("a stream at an odd rate does not drift") {
+  const std::uint64_t rate = 51562500001;
+  TxBench bench{BitRate(rate)};
+  const int count = 1000;
+  for (int i = 0; i < count; ++i) bench.put(RcOpcode::kWriteMiddle, 1000, 0_ns);
+  bench.scheduler.run_until(1_ms);
+  const std::uint64_t wire = 1000 + 62 + 20;
+  REQUIRE(bench.wire.starts.size() == count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    REQUIRE(bench.wire.starts[i] == on_wire(wire * i, rate));
+    const Time tail = on_wire(wire * (i + 1), rate) - on_wire(12, rate);
+    REQUIRE(bench.wire.packets[i]->tail == tail);
+  }
+}
+
+TEST_CASE("a short frame takes 84 bytes of the wire") {
+  TxBench bench(BitRate::gbps(100));
+  bench.put(RcOpcode::kWriteMiddle, 0, 0_ns);  // 62 B are padded to 64
+  bench.put(RcOpcode::kWriteMiddle, 0, 0_ns);
+  bench.scheduler.run_until(1_us);
+  CHECK(bench.wire.starts == std::vector<Time>{0_ns, Time::ps(80 * 84)});
+}
+
+TEST_CASE("a response goes before requests that wait, and never cuts one off") {
+  TxBench bench(BitRate::gbps(100));
+  for (int i = 0; i < 3; ++i) bench.put(RcOpcode::kWriteMiddle, 1024, 0_ns);
+  bench.put(RcOpcode::kAcknowledge, 0, 10_ns);
+  bench.scheduler.run_until(10_us);
+  const Time slot = Time::ps(80 * (1024 + 62 + 20));
+  REQUIRE(bench.wire.packets.size() == 4);
+  CHECK(bench.wire.packets[1]->bth.opcode == RcOpcode::kAcknowledge);
+  CHECK(bench.wire.starts == std::vector<Time>{0_ns, slot, slot + Time::ps(80 * (66 + 20)),
+                                               slot * 2 + Time::ps(80 * (66 + 20))});
+  CHECK(bench.freed.size() == 3);  // a response holds no transmit buffer
+}
+
+TEST_CASE("a request that is ready goes before a response that is not") {
+  TxBench bench(BitRate::gbps(100));
+  bench.put(RcOpcode::kAcknowledge, 0, 100_ns);
+  bench.put(RcOpcode::kWriteMiddle, 0, 20_ns);
+  bench.scheduler.run_until(10_us);
+  CHECK(bench.wire.starts == std::vector<Time>{20_ns, 100_ns});
+  CHECK(bench.wire.packets[0]->bth.opcode == RcOpcode::kWriteMiddle);
+}
+
+TEST_CASE("the port seals the ICRC") {
+  TxBench bench(BitRate::gbps(100));
+  bench.put(RcOpcode::kAcknowledge, 0, 0_ns);
+  bench.scheduler.run_until(1_us);
+  CHECK(icrc_ok(*bench.wire.packets[0]));
+  CHECK(bench.wire.packets[0]->icrc != 0);
+}
+
+// ---- Receive side ------------------------------------------------------------------------------
+
+namespace {
+
+struct Parsed : ParsedPacketSink {
+  void receive(PacketRef packet, Time ready) override {
+    packets.push_back(std::move(packet));
+    times.push_back(ready);
+  }
+  std::vector<PacketRef> packets;
+  std::vector<Time> times;
+};
+
+struct RxBench {
+  explicit RxBench(Bytes buffer = Bytes(1 << 20))
+      : mac(scheduler, clock, config(buffer), "nic.mac_rx") {
+    mac.connect(requests, responses);
+  }
+  static MacRxConfig config(Bytes buffer) {
+    MacRxConfig c;
+    c.receive_buffer = buffer;
+    return c;  // parser: latency 8, interval 2
+  }
+  PacketRef packet(RcOpcode opcode, std::uint32_t payload) {
+    PacketRef packet = pool.create();
+    packet->bth.opcode = opcode;
+    packet->set_payload_length(Bytes(payload));
+    std::fill_n(packet->payload(), payload, std::uint8_t{1});
+    seal_icrc(*packet);
+    return packet;
+  }
+  void arrive_at(Time time, PacketRef packet) {
+    arriving.push_back(std::move(packet));
+    scheduler.at_arrival(time, 1, call<&RxBench::arrive>(this, arriving.size() - 1));
+  }
+  void arrive(std::uint64_t index) { mac.receive(arriving[index]); }
+
+  PacketPool pool;
+  Scheduler scheduler{"scheduler"};
+  Clock clock{Frequency::mhz(400)};
+  MacRx mac;
+  Parsed requests;
+  Parsed responses;
+  std::vector<PacketRef> arriving;
+};
+
+constexpr Time kCycle = Time::ps(2500);
+
+}  // namespace
+
+TEST_CASE("the parser takes its cycles and its interval, on the grid of the clock") {
+  RxBench bench;
+  bench.arrive_at(10001_ps, bench.packet(RcOpcode::kWriteOnly, 64));
+  bench.arrive_at(10002_ps, bench.packet(RcOpcode::kAcknowledge, 0));
+  bench.arrive_at(10003_ps, bench.packet(RcOpcode::kWriteOnly, 64));
+  bench.scheduler.run_until(1_us);
+  CHECK(bench.requests.times == std::vector<Time>{kCycle * (5 + 8), kCycle * (5 + 4 + 8)});
+  CHECK(bench.responses.times == std::vector<Time>{kCycle * (5 + 2 + 8)});
+}
+
+TEST_CASE("a packet with a damaged ICRC is dropped and takes no buffer") {
+  RxBench bench;
+  PacketRef damaged = bench.packet(RcOpcode::kWriteOnly, 64);
+  damaged->payload()[3] ^= 1;
+  bench.arrive_at(10_ns, damaged);
+  PacketRef elided = bench.pool.create();
+  elided->bth.opcode = RcOpcode::kWriteOnly;
+  elided->payload_elided = true;
+  elided->icrc = 0x10;
+  bench.arrive_at(20_ns, elided);
+  bench.scheduler.run_until(1_us);
+  CHECK(bench.requests.packets.empty());
+  CHECK(bench.mac.occupied() == Bytes(0));
+  CHECK(bench.mac.received() == 2);
+}
+
+TEST_CASE("a request holds its frame's bytes of the buffer until it is released") {
+  RxBench bench(Bytes(2 * (1024 + 78)));
+  bench.arrive_at(10_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
+  bench.arrive_at(20_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
+  bench.scheduler.run_until(30_ns);
+  CHECK(bench.mac.occupied() == Bytes(2 * (1024 + 78)));
+  bench.mac.release(*bench.requests.packets[0]);
+  bench.arrive_at(40_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
+  bench.scheduler.run_until(1_us);
+  CHECK(bench.requests.packets.size() == 3);
+}
+
+TEST_CASE("a packet that does not fit the receive buffer ends the run as a lossless drop") {
+  RxBench bench(Bytes(2048));
+  bench.arrive_at(10_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
+  bench.arrive_at(20_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
+  try {
+    bench.scheduler.run_until(1_us);
+    FAIL("nothing was dropped");
+  } catch (const InvariantBroken& broken) {
+    CHECK(broken.kind() == "lossless_drop");
+    CHECK(broken.where() == "nic.mac_rx");
+    CHECK(broken.when() == 20_ns);
+    CHECK(std::string(broken.what()).find("156 B more") != std::string::npos);
+  }
+}
+
+TEST_CASE("an opcode that no transport of ours knows is dropped") {
+  RxBench bench;
+  bench.arrive_at(10_ns, bench.packet(static_cast<RcOpcode>(0xc0), 16));
+  bench.scheduler.run_until(1_us);
+  CHECK(bench.requests.packets.empty());
+  CHECK(bench.responses.packets.empty());
+}

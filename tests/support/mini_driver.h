@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+// The least software that brings a NIC to work, for tests: lays tables, rings and regions out in
+// flat memory, writes the structures of model/nic_abi there and makes the commands and doorbells
+// that announce them. It knows no time: `mmio` is how it reaches the BAR and `run` lets the NIC
+// work until it is idle, both given by whoever owns a simulation.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <vector>
+
+#include "model/byte_order.h"
+#include "model/nic_abi.h"
+#include "model/units.h"
+
+namespace rnicsim::test {
+
+inline constexpr std::uint8_t kAllRights =
+    AccessFlags::kLocalWrite | AccessFlags::kRemoteWrite | AccessFlags::kRemoteRead;
+
+/// A registered region: its pages stand in memory in reverse order, with a gap between them.
+struct Region {
+  std::uint64_t start = 0;
+  std::uint64_t length = 0;
+  unsigned log_page = 12;
+  MemoryKey key;
+  std::vector<std::uint64_t> pages;
+  std::uint64_t physical(std::uint64_t virtual_address) const {
+    const std::uint64_t page = (virtual_address >> log_page) - (start >> log_page);
+    return pages.at(page) + (virtual_address & ((std::uint64_t{1} << log_page) - 1));
+  }
+};
+
+struct RegionOptions {
+  std::uint64_t start = 0x10000;
+  std::uint64_t length = 0x8000;
+  unsigned log_page = 12;
+  std::uint8_t levels = 1;
+  std::uint8_t variant = 0x5a;
+  std::uint8_t access = kAllRights;
+  PdNumber pd{1};
+};
+
+struct QpOptions {
+  Qpn remote{1};
+  Cqn cqn{1};
+  std::uint8_t mtu_code = 5;
+  Psn send_psn{100};
+  Psn expected_psn{100};
+  std::uint8_t access = kAllRights;
+  std::uint8_t log_blocks = 6;
+  PdNumber pd{1};
+  QpState last_state = QpState::kRts;
+};
+
+class MiniDriver {
+ public:
+  using Mmio = std::function<void(std::uint64_t offset, const std::uint8_t* data, unsigned bytes)>;
+  static constexpr std::uint8_t kLogObjects = 5;
+
+  MiniDriver(std::uint8_t* memory, std::size_t size, Mmio mmio, std::function<void()> run)
+      : memory_(memory), size_(size), mmio_(std::move(mmio)), run_(std::move(run)) {}
+
+  std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment = 4096) {
+    next_ = (next_ + alignment - 1) / alignment * alignment;
+    const std::uint64_t address = next_;
+    next_ += bytes;
+    if (next_ > size_) throw std::logic_error("the fake memory is too small");
+    return address;
+  }
+  std::uint8_t* at(std::uint64_t address) { return memory_ + address; }
+
+  // ---- Commands ---------------------------------------------------------------------------------
+
+  void write_command(abi::CommandOpcode opcode, std::uint32_t object) {
+    abi::CommandEntry entry;
+    entry.opcode = opcode;
+    entry.object = object;
+    entry.mailbox = PhysicalAddress(mailbox);
+    entry.hardware_owned = true;
+    entry.write(at(command_queue));
+  }
+  void ring_command() {
+    std::uint8_t one[4] = {0, 0, 0, 1};
+    mmio_(abi::kCommandDoorbell, one, 4);
+  }
+  abi::CommandStatus command(abi::CommandOpcode opcode, std::uint32_t object = 0) {
+    write_command(opcode, object);
+    ring_command();
+    run_();
+    const auto entry = abi::CommandEntry::read(at(command_queue));
+    if (entry.hardware_owned) throw std::logic_error("the command was not executed");
+    return entry.status;
+  }
+  void must(abi::CommandOpcode opcode, std::uint32_t object = 0) {
+    if (command(opcode, object) != abi::CommandStatus::kOk)
+      throw std::logic_error("a command failed");
+  }
+
+  void set_command_queue() {
+    command_queue = allocate(abi::CommandEntry::kBytes, 64);
+    mailbox = allocate(abi::QpContext::kBytes, 64);
+    std::uint8_t address[8];
+    store_be64(address, command_queue);
+    mmio_(abi::kCommandQueueAddress, address, 8);
+  }
+  void init() {
+    set_command_queue();
+    tables.log_qps = tables.log_cqs = tables.log_keys = kLogObjects;
+    tables.qp_contexts = PhysicalAddress(allocate(abi::QpContext::kBytes << kLogObjects));
+    tables.cq_contexts = PhysicalAddress(allocate(abi::CqContext::kBytes << kLogObjects));
+    tables.key_entries = PhysicalAddress(allocate(abi::KeyEntry::kBytes << kLogObjects));
+    tables.write(at(mailbox));
+    must(abi::CommandOpcode::kInitHca);
+  }
+
+  // ---- Objects ----------------------------------------------------------------------------------
+
+  void add_cq(Cqn cqn, std::uint8_t log_size = 4) {
+    abi::CqContext context;
+    context.valid = true;
+    context.log_size = log_size;
+    context.ring = PhysicalAddress(allocate(std::uint64_t{abi::Cqe::kBytes} << log_size));
+    std::fill_n(at(context.ring.value()), abi::Cqe::kBytes << log_size, std::uint8_t{0xf1});
+    context.write(at(tables.cq_contexts.value() + cqn.value() * abi::CqContext::kBytes));
+    cqs_[cqn.value()] = context;
+    must(abi::CommandOpcode::kCreateCq, cqn.value());
+  }
+
+  Region make_region(std::uint32_t index, const RegionOptions& options) {
+    Region region;
+    region.start = options.start;
+    region.length = options.length;
+    region.log_page = options.log_page;
+    region.key = MemoryKey(index, options.variant);
+    const std::uint64_t page = std::uint64_t{1} << options.log_page;
+    const std::uint64_t first = options.start >> options.log_page;
+    const std::uint64_t last = (options.start + options.length - 1) >> options.log_page;
+    const std::uint64_t count = last - first + 1;
+    const std::uint64_t base = allocate(2 * count * page, std::max<std::uint64_t>(4096, page));
+    for (std::uint64_t i = 0; i < count; ++i)
+      region.pages.push_back(base + 2 * (count - 1 - i) * page);
+    abi::KeyEntry entry;
+    entry.valid = true;
+    entry.access = AccessFlags(options.access);
+    entry.levels = options.levels;
+    entry.log_page_size = static_cast<std::uint8_t>(options.log_page);
+    entry.key = region.key;
+    entry.pd = options.pd;
+    entry.start = VirtualAddress(options.start);
+    entry.length = options.length;
+    entry.table = PhysicalAddress(write_table(region.pages, 0, options.levels));
+    write_key(index, entry);
+    return region;
+  }
+  Region add_region(std::uint32_t index, const RegionOptions& options = {}) {
+    const Region region = make_region(index, options);
+    must(abi::CommandOpcode::kEnableKey, index);
+    return region;
+  }
+  void write_key(std::uint32_t index, const abi::KeyEntry& entry) { entry.write(key_entry(index)); }
+  std::uint8_t* key_entry(std::uint32_t index) {
+    return at(tables.key_entries.value() + std::uint64_t{index} * abi::KeyEntry::kBytes);
+  }
+
+  abi::CommandStatus modify_qp(Qpn qpn, QpState state) {
+    abi::QpContext& context = qps_.at(qpn.value()).context;
+    context.state = state;
+    context.write(at(mailbox));
+    return command(abi::CommandOpcode::kModifyQp, qpn.value());
+  }
+  void add_qp(Qpn qpn, const QpOptions& options = {}) {
+    Qp& qp = qps_[qpn.value()];
+    abi::QpContext& context = qp.context;
+    context.access = AccessFlags(options.access);
+    context.mtu_code = options.mtu_code;
+    context.pd = options.pd;
+    context.send_cqn = context.receive_cqn = options.cqn;
+    context.log_send_blocks = options.log_blocks;
+    context.send_ring =
+        PhysicalAddress(allocate(std::uint64_t{abi::kWqeBlockBytes} << options.log_blocks));
+    context.doorbell_record = PhysicalAddress(allocate(abi::DoorbellRecord::kBytes, 64));
+    context.remote_qpn = options.remote;
+    context.next_send_psn = options.send_psn;
+    context.expected_psn = options.expected_psn;
+    for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+      if (modify_qp(qpn, state) != abi::CommandStatus::kOk)
+        throw std::logic_error("the queue pair cannot be brought up");
+      if (state == options.last_state) break;
+    }
+  }
+  abi::QpContext query_qp(Qpn qpn) {
+    must(abi::CommandOpcode::kQueryQp, qpn.value());
+    return abi::QpContext::read(at(mailbox));
+  }
+  std::uint64_t send_ring(Qpn qpn) const { return qps_.at(qpn.value()).context.send_ring.value(); }
+
+  // ---- Work -------------------------------------------------------------------------------------
+
+  struct Segment {
+    std::uint64_t address;
+    std::uint32_t bytes;
+    MemoryKey key;
+  };
+  struct Write {
+    std::uint64_t remote = 0;
+    MemoryKey rkey;
+    std::vector<Segment> gather;
+    std::vector<std::uint8_t> inlined;
+    bool signaled = true;
+    abi::WqeOpcode opcode = abi::WqeOpcode::kRdmaWrite;
+  };
+
+  /// Writes a WQE into the ring and counts it in the doorbell record; rings nothing.
+  void post(Qpn qpn, const Write& write) {
+    Qp& qp = qps_.at(qpn.value());
+    std::vector<std::uint8_t> wqe(2 * abi::kSegmentBytes);
+    abi::RemoteAddressSegment{VirtualAddress(write.remote), write.rkey}.write(wqe.data() + 16);
+    for (const Segment& segment : write.gather) {
+      wqe.resize(wqe.size() + abi::kSegmentBytes);
+      abi::DataSegment{segment.bytes, segment.key, VirtualAddress(segment.address)}.write(
+          wqe.data() + wqe.size() - abi::kSegmentBytes);
+    }
+    if (!write.inlined.empty()) {
+      const std::size_t start = wqe.size();
+      const auto bytes = static_cast<std::uint32_t>(write.inlined.size());
+      wqe.resize(start + (abi::InlineSegment::kHeaderBytes + bytes + 15) / 16 * 16);
+      abi::InlineSegment{bytes}.write(wqe.data() + start);
+      std::copy(write.inlined.begin(), write.inlined.end(),
+                wqe.begin() + static_cast<std::ptrdiff_t>(start + 4));
+    }
+    qp.last = {};
+    qp.last.wqe_index = qp.producer;
+    qp.last.opcode = write.opcode;
+    qp.last.qpn = qpn;
+    qp.last.segments = static_cast<std::uint8_t>(wqe.size() / abi::kSegmentBytes);
+    qp.last.flags = write.signaled ? abi::ControlSegment::kSignaled : 0;
+    qp.last.write(wqe.data());
+    put(qp, wqe);
+  }
+  void ring(Qpn qpn) {
+    std::uint8_t control[abi::kSegmentBytes];
+    qps_.at(qpn.value()).last.write(control);
+    mmio_(abi::kUarOffset + abi::kSendDoorbell, control, abi::kSendDoorbellBytes);
+  }
+
+  /// The entries that software would find next, in order; each is consumed.
+  std::vector<abi::Cqe> poll(Cqn cqn) {
+    std::vector<abi::Cqe> found;
+    const abi::CqContext& context = cqs_.at(cqn.value());
+    std::uint32_t& consumer = consumers_[cqn.value()];
+    for (;;) {
+      const std::uint32_t slot = consumer & ((1U << context.log_size) - 1);
+      const auto cqe = abi::Cqe::read(at(context.ring.value() + slot * abi::Cqe::kBytes));
+      const bool sense = (consumer >> context.log_size & 1) != 0;
+      if (cqe.opcode == abi::CqeOpcode::kInvalid || cqe.owner != sense) return found;
+      found.push_back(cqe);
+      ++consumer;
+    }
+  }
+  std::uint64_t cq_ring(Cqn cqn) const { return cqs_.at(cqn.value()).ring.value(); }
+
+  abi::HcaTables tables;
+  std::uint64_t command_queue = 0;
+  std::uint64_t mailbox = 0;
+
+ private:
+  struct Qp {
+    abi::QpContext context;
+    std::uint16_t producer = 0;
+    abi::ControlSegment last;
+  };
+
+  void put(Qp& qp, std::vector<std::uint8_t>& wqe) {
+    wqe.resize(qp.last.blocks() * abi::kWqeBlockBytes);
+    const std::uint32_t mask = (1U << qp.context.log_send_blocks) - 1;
+    for (std::uint32_t i = 0; i < qp.last.blocks(); ++i)
+      std::memcpy(
+          at(qp.context.send_ring.value() + ((qp.producer + i) & mask) * abi::kWqeBlockBytes),
+          wqe.data() + i * abi::kWqeBlockBytes, abi::kWqeBlockBytes);
+    qp.producer = static_cast<std::uint16_t>(qp.producer + qp.last.blocks());
+    abi::DoorbellRecord{0, qp.producer}.write(at(qp.context.doorbell_record.value()));
+  }
+
+  /// The radix tree over pages[first...]; returns where its root is.
+  std::uint64_t write_table(const std::vector<std::uint64_t>& pages, std::uint64_t first,
+                            unsigned levels) {
+    const std::uint64_t table = allocate(abi::kTablePageBytes);
+    const std::uint64_t step = std::uint64_t{1} << (abi::kTableEntriesLog * (levels - 1));
+    for (std::uint64_t i = 0; i < 512 && first + i * step < pages.size(); ++i) {
+      const std::uint64_t next =
+          levels == 1 ? pages[first + i] : write_table(pages, first + i * step, levels - 1);
+      abi::TableEntry{true, PhysicalAddress(next)}.write(at(table + i * abi::kTableEntryBytes));
+    }
+    return table;
+  }
+
+  std::uint8_t* memory_;
+  std::size_t size_;
+  Mmio mmio_;
+  std::function<void()> run_;
+  std::uint64_t next_ = 4096;
+  std::map<std::uint32_t, abi::CqContext> cqs_;
+  std::map<std::uint32_t, std::uint32_t> consumers_;
+  std::map<std::uint32_t, Qp> qps_;
+};
+
+}  // namespace rnicsim::test

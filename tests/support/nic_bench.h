@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+// One or two NICs on a bench: each between a fake memory of constant latency, a mini driver and a
+// wire that ends in a recorder, or in the other NIC through links of fabric/.
+#pragma once
+
+#include <tlm_utils/simple_initiator_socket.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/link.h"
+#include "model/icrc.h"
+#include "model/scheduler.h"
+#include "nic/nic.h"
+#include "tests/support/fake_dma_memory.h"
+#include "tests/support/mini_driver.h"
+
+namespace rnicsim::test {
+
+inline constexpr Time kReadLatency = Time::ns(300);
+inline constexpr Time kWriteLatency = Time::ns(200);
+
+/// Keeps every packet with its times.
+struct PacketRecorder : PacketSink {
+  std::vector<PacketRef> packets;
+  void receive(PacketRef packet) override { packets.push_back(std::move(packet)); }
+};
+
+struct ProbeRecorder : ProbeSink {
+  std::vector<ProbeRecord> records;
+  void record(const ProbeRecord& record) override { records.push_back(record); }
+  std::vector<ProbeRecord> of(ProbeKind kind) const {
+    std::vector<ProbeRecord> found;
+    for (const ProbeRecord& r : records)
+      if (r.kind == kind) found.push_back(r);
+    return found;
+  }
+};
+
+/// Metrics by path, for a look at counters.
+struct MetricRecorder : MetricSink {
+  std::map<std::string, std::uint64_t> values;
+  void add(const std::string& path, std::uint64_t value, Unit, const char*) override {
+    values[path] = value;
+  }
+  void add_real(const std::string&, double, Unit, const char*) override {}
+};
+
+struct BenchOptions {
+  NicConfig nic;
+  BitRate rate = BitRate::gbps(100);
+  bool elided = false;
+  bool attach_probes = true;
+};
+
+/// A NIC with its own memory and driver.
+class BenchNic {
+ public:
+  BenchNic(const std::string& name, Scheduler& scheduler, PacketPool& pool, std::uint8_t index,
+           const BenchOptions& options)
+      : memory((name + "_memory").c_str(), scheduler, kReadLatency, kWriteLatency),
+        nic(name.c_str(),
+            {scheduler, pool, identity(index), index, options.rate, options.elided, 1},
+            options.nic),
+        cpu((name + "_cpu").c_str()),
+        driver(
+            memory.bytes.data(), memory.bytes.size(),
+            [this](std::uint64_t offset, const std::uint8_t* data, unsigned bytes) {
+              mmio(offset, data, bytes);
+            },
+            [this] { run(); }),
+        scheduler_(scheduler) {
+    nic.dma.bind(memory.socket);
+    cpu.bind(nic.bar);
+    if (options.attach_probes) nic.attach(&probes, index);
+  }
+
+  static PortIdentity identity(std::uint8_t index) {
+    const auto number = static_cast<std::uint8_t>(index + 1);
+    return {number, {2, 0, 0, 0, 0, number}, Ipv4Address(0x0a000000U + number)};
+  }
+
+  /// Lets everything happen that will.
+  void run() { scheduler_.run_until(scheduler_.now() + Time::s(1)); }
+  void mmio(std::uint64_t offset, const std::uint8_t* data, unsigned bytes) {
+    std::uint8_t copy[8] = {};
+    std::copy_n(data, bytes, copy);
+    tlm::tlm_generic_payload payload;
+    payload.set_command(tlm::TLM_WRITE_COMMAND);
+    payload.set_address(offset);
+    payload.set_data_ptr(copy);
+    payload.set_data_length(bytes);
+    payload.set_streaming_width(bytes);
+    sc_core::sc_time delay = scheduler_.annotation();
+    cpu->b_transport(payload, delay);
+    if (payload.is_response_error()) throw std::logic_error("the BAR refused a write");
+  }
+  /// A counter by its path below the NIC.
+  std::uint64_t metric(const std::string& path) const {
+    MetricRecorder recorder;
+    nic.report(MetricScope(recorder, "nic"));
+    return recorder.values.at("nic." + path);
+  }
+
+  FakeDmaMemory memory;
+  Nic nic;
+  tlm_utils::simple_initiator_socket<BenchNic> cpu;
+  MiniDriver driver;
+  ProbeRecorder probes;
+
+ private:
+  Scheduler& scheduler_;
+};
+
+/// One NIC whose wire ends in a recorder; the test plays the far side.
+struct OneNic {
+  explicit OneNic(const BenchOptions& options = {}) : options(options) {
+    host.nic.connect(wire);
+    host.driver.init();
+    host.driver.add_cq(Cqn(1));
+  }
+
+  /// A request of a far requester to queue pair 1, arriving whole now.
+  PacketRef request(RcOpcode opcode, Psn psn, std::uint32_t payload_bytes) {
+    PacketRef packet = pool.create();
+    packet->bth.opcode = opcode;
+    packet->bth.dest_qp = Qpn(1);
+    packet->bth.psn = psn;
+    packet->bth.ack_req = ends_message(opcode);
+    packet->set_payload_length(Bytes(payload_bytes));
+    for (std::uint32_t i = 0; i < payload_bytes; ++i)
+      packet->payload()[i] = static_cast<std::uint8_t>(psn.value() * 7 + i);
+    return packet;
+  }
+  PacketRef write_request(RcOpcode opcode, Psn psn, std::uint32_t payload_bytes,
+                          const Region& region, std::uint64_t offset, std::uint32_t total) {
+    PacketRef packet = request(opcode, psn, payload_bytes);
+    packet->reth.virtual_address = VirtualAddress(region.start + offset);
+    packet->reth.r_key = region.key;
+    packet->reth.dma_length = total;
+    return packet;
+  }
+  PacketRef response(Psn psn, Aeth aeth) {
+    PacketRef packet = request(RcOpcode::kAcknowledge, psn, 0);
+    packet->aeth = aeth;
+    return packet;
+  }
+  void arrive_at(Time time, PacketRef packet) {
+    seal_icrc(*packet);
+    arriving.push_back(std::move(packet));
+    scheduler.at_arrival(time, 1, call<&OneNic::arrive>(this, arriving.size() - 1));
+  }
+  void arrive(std::uint64_t index) { host.nic.port().receive(std::move(arriving[index])); }
+  void run() { host.run(); }
+  MiniDriver& driver() { return host.driver; }
+
+  BenchOptions options;
+  PacketPool pool;
+  Scheduler scheduler{"scheduler"};
+  BenchNic host{"nic", scheduler, pool, 0, options};
+  PacketRecorder wire;
+  std::vector<PacketRef> arriving;
+};
+
+/// Two NICs back to back.
+struct TwoNics {
+  explicit TwoNics(const BenchOptions& options = {}, bool run_ahead = true)
+      : options(options), scheduler("scheduler", run_ahead) {
+    a.nic.connect(a_to_b);
+    b.nic.connect(b_to_a);
+    a_to_b.connect(b.nic.port());
+    b_to_a.connect(a.nic.port());
+    for (BenchNic* host : {&a, &b}) {
+      host->driver.init();
+      host->driver.add_cq(Cqn(1));
+    }
+  }
+  /// Queue pair `qpn` on both sides, connected.
+  void connect(Qpn qpn, QpOptions options = {}) {
+    options.remote = qpn;
+    a.driver.add_qp(qpn, options);
+    b.driver.add_qp(qpn, options);
+  }
+  void run() { a.run(); }
+  LinkConfig link_config() const {
+    LinkConfig config;
+    config.rate = options.rate;
+    return config;
+  }
+
+  BenchOptions options;
+  PacketPool pool;
+  Scheduler scheduler;
+  BenchNic a{"a", scheduler, pool, 0, options};
+  BenchNic b{"b", scheduler, pool, 1, options};
+  LinkDirection a_to_b{scheduler, link_config(), 1};
+  LinkDirection b_to_a{scheduler, link_config(), 2};
+};
+
+/// Payload that names its place.
+inline void fill(MiniDriver& driver, const Region& region, std::uint8_t seed) {
+  for (std::uint64_t i = 0; i < region.length; ++i)
+    *driver.at(region.physical(region.start + i)) =
+        static_cast<std::uint8_t>(seed + i * 13 + i / 251);
+}
+
+}  // namespace rnicsim::test
