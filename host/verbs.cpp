@@ -115,7 +115,8 @@ void store_wqe(Memory& memory, const QueuePair& qp, const Wqe& wqe) {
 
 /// One call of post_send.
 struct Verbs::Posting {
-  std::uint8_t doorbell[abi::kSendDoorbellBytes];  ///< first bytes of the last entry
+  std::uint8_t first_block[abi::kWqeBlockBytes];  ///< of the last entry
+  std::uint32_t blocks;                           ///< of all entries
   WorkRequestId last;
   Cycles cycles;
 };
@@ -196,7 +197,8 @@ Errno Verbs::add_request(CpuTask& task, QueuePair& qp, const SendRequest& reques
   task.charge(kPlane, CpuCategory::kPosting, cycles);
   // Nobody looks at the ring before the doorbell, so the bytes may be there ahead of time.
   store_wqe(memory_, qp, wqe);
-  std::copy_n(wqe.bytes, abi::kSendDoorbellBytes, posting.doorbell);
+  std::copy_n(wqe.bytes, abi::kWqeBlockBytes, posting.first_block);
+  posting.blocks += wqe.blocks();
   posting.cycles += cycles;
   posting.last = WorkRequestId(driver_.nic(), qp.qpn(), qp.next_request());
   QueuePair::Slot slot;
@@ -215,8 +217,9 @@ void Verbs::ring_doorbell(CpuTask& task, QueuePair& qp, const Posting& posting) 
   std::uint8_t record[4];
   store_be32(record, qp.producer());
   memory_.store(PhysicalAddress(qp.doorbell_record().value() + 4), record, sizeof record);
-  mmio_.mmio_write(task.now(), abi::kUarOffset + abi::kSendDoorbell, posting.doorbell,
-                   sizeof posting.doorbell);
+  const bool blue_flame = config_.blue_flame && posting.blocks == 1;
+  mmio_.mmio_write(task.now(), abi::kUarOffset + abi::kSendDoorbell, posting.first_block,
+                   blue_flame ? abi::kWqeBlockBytes : abi::kSendDoorbellBytes);
   probe_(task.now(), ProbeKind::kDoorbellRung, posting.last, 0,
          static_cast<std::uint64_t>(begin.ps()), (posting.cycles + config_.doorbell).count());
 }

@@ -15,6 +15,9 @@ struct VerbsConfig {
   Cycles doorbell{140};          ///< barrier, doorbell record, MMIO store
   Cycles poll{35};               ///< one look at a completion queue
   Cycles completion{35};         ///< taking one entry out
+  /// A single WQE of one basic block goes to the doorbell register whole (64 B, write-combined), so
+  /// that the NIC need not fetch it: what mlx5's library does.
+  bool blue_flame = false;
   void describe(Fields& fields);
 };
 

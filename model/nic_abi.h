@@ -33,7 +33,8 @@ inline constexpr std::uint64_t kCommandDoorbell = 0x18;
 /// First user access region page; software rings send doorbells there.
 inline constexpr std::uint64_t kUarOffset = 0x1000;
 inline constexpr std::uint64_t kUarSize = 0x1000;
-/// Within a UAR page: the first 8 bytes of the last posted WQE's control segment.
+/// Within a UAR page: the first 8 bytes of the last posted WQE's control segment, or (BlueFlame) all
+/// 64 B of a WQE of one basic block, which the NIC then need not fetch.
 inline constexpr std::uint64_t kSendDoorbell = 0x800;
 inline constexpr std::uint64_t kSendDoorbellBytes = 8;
 

@@ -17,7 +17,16 @@ bool is_send_doorbell(std::uint64_t offset) {
          (offset - abi::kUarOffset) % abi::kUarSize == abi::kSendDoorbell;
 }
 
+/// Doorbell, or BlueFlame.
+bool is_send_size(unsigned bytes) {
+  return bytes == abi::kSendDoorbellBytes || bytes == abi::kWqeBlockBytes;
+}
+
 }  // namespace
+
+std::uint64_t Doorbell::Write::value() const {
+  return bytes == 4 ? load_be32(data.data()) : load_be64(data.data());
+}
 
 void DoorbellConfig::describe(Fields& fields) {
   fields.field("depth", depth, range(1, 1 << 16), "doorbells that wait at once");
@@ -56,7 +65,7 @@ unsigned Doorbell::transport_dbg(tlm::tlm_generic_payload& payload) {
 void Doorbell::access(tlm::tlm_generic_payload& payload, Time time) {
   const std::uint64_t offset = payload.get_address();
   const unsigned bytes = payload.get_data_length();
-  if (offset + bytes > abi::kBarSize || (bytes != 4 && bytes != 8)) {
+  if (offset + bytes > abi::kBarSize || (bytes != 4 && !is_send_size(bytes))) {
     payload.set_response_status(offset + bytes > abi::kBarSize ? tlm::TLM_ADDRESS_ERROR_RESPONSE
                                                                : tlm::TLM_BURST_ERROR_RESPONSE);
     return;
@@ -64,12 +73,13 @@ void Doorbell::access(tlm::tlm_generic_payload& payload, Time time) {
   payload.set_response_status(tlm::TLM_OK_RESPONSE);
   std::uint8_t* data = payload.get_data_ptr();
   if (payload.is_read()) {
-    std::uint8_t registers[8] = {};
+    std::uint8_t registers[abi::kWqeBlockBytes] = {};
     if (offset == abi::kCommandQueueAddress) store_be64(registers, command_queue_);
     std::memcpy(data, registers, bytes);
     return;
   }
-  arriving_.push({offset, bytes == 8 ? load_be64(data) : load_be32(data), bytes});
+  Write& write = arriving_.push({offset, bytes, {}});
+  std::memcpy(write.data.data(), data, bytes);
   const Callback then = call<&Doorbell::arrived>(this);
   if (scheduler_.inside())
     scheduler_.at(time, then);
@@ -80,10 +90,10 @@ void Doorbell::access(tlm::tlm_generic_payload& payload, Time time) {
 /// The oldest write takes effect: writes come through one ordered link.
 void Doorbell::arrived() {
   const Write write = arriving_.take();
-  if (is_send_doorbell(write.offset) && write.bytes == abi::kSendDoorbellBytes &&
+  if (is_send_doorbell(write.offset) && is_send_size(write.bytes) &&
       fifo_.size() == config_.depth) {
     ++lost_count_;
-    lost_.insert(static_cast<std::uint32_t>(write.value & 0xffffffff) >> 8);
+    lost_.insert(abi::ControlSegment::read(write.data.data()).qpn.value());
     return;
   }
   fifo_.push(write);
@@ -99,22 +109,20 @@ void Doorbell::serve() {
 }
 
 void Doorbell::dispatch(const Write& write) {
-  if (is_send_doorbell(write.offset) && write.bytes == abi::kSendDoorbellBytes)
-    send_doorbell(write.value);
+  if (is_send_doorbell(write.offset) && is_send_size(write.bytes))
+    send_doorbell(write);
   else if (write.offset == abi::kCommandQueueAddress && write.bytes == 8)
-    command_queue_ = write.value;
+    command_queue_ = write.value();
   else if (write.offset == abi::kCommandDoorbell && write.bytes == 4)
     command_unit_.ring(PhysicalAddress(command_queue_));
   else
     ++ignored_;
 }
 
-/// The value is the first 8 bytes of the last posted WQE's control segment: where it stands and how
-/// long it is say where the next one will stand.
-void Doorbell::send_doorbell(std::uint64_t value) {
-  std::uint8_t bytes[abi::kSegmentBytes] = {};
-  store_be64(bytes, value);
-  const abi::ControlSegment control = abi::ControlSegment::read(bytes);
+/// It begins with the first 8 bytes of the last posted WQE's control segment: where that stands and
+/// how long it is say where the next one will stand.
+void Doorbell::send_doorbell(const Write& write) {
+  const abi::ControlSegment control = abi::ControlSegment::read(write.data.data());
   const auto producer = static_cast<std::uint16_t>(control.wqe_index + control.blocks());
   ++rung_;
   if (!wqe_fetch_.knows(control.qpn)) {
@@ -122,11 +130,14 @@ void Doorbell::send_doorbell(std::uint64_t value) {
     return;
   }
   probe(scheduler_.now(), ProbeKind::kDoorbellArrived, {}, 0, control.qpn.value(), producer);
+  if (write.bytes == abi::kWqeBlockBytes && wqe_fetch_.take_block(control, write.data.data()))
+    ++blue_flame_;
   wqe_fetch_.produced(control.qpn, producer);
 }
 
 void Doorbell::report(const MetricScope& scope) const {
   scope.count("rung", rung_, "send doorbells that took effect");
+  scope.count("blue_flame", blue_flame_, "of these, with a WQE that needed no fetch");
   scope.count("lost", lost_count_, "send doorbells that found the FIFO full");
   scope.count("ignored", ignored_, "register writes that mean nothing");
   scope.time("busy", pipeline_.busy(), "time the doorbell's pipeline was taken");

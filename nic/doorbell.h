@@ -2,12 +2,16 @@
 // The NIC's registers behind BAR 0 (model/nic_abi): the send doorbells of the user access region
 // pages, the command queue's address and doorbell.
 //
+// A send doorbell is 8 B, or, as BlueFlame, a whole basic block of 64 B (one write-combined line): a
+// WQE of one block that is the next of its queue is then taken from the register and need not be
+// fetched.
 // A posted write has no completion, so a doorbell never pushes back: it enters a FIFO of `depth`;
 // one that finds it full is lost, and the queue pair's doorbell record in host RAM is read instead
 // (which is what the record is for). Reads give the command queue's address; all else reads as
 // zero. Writes of other sizes or places are counted and ignored.
 #pragma once
 
+#include <array>
 #include <set>
 #include <tlm>
 
@@ -51,14 +55,16 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
  private:
   struct Write {
     std::uint64_t offset = 0;
-    std::uint64_t value = 0;  ///< as read from the bytes, big-endian
     unsigned bytes = 0;
+    std::array<std::uint8_t, abi::kWqeBlockBytes> data{};
+    /// The first 4 or 8 bytes, big-endian.
+    std::uint64_t value() const;
   };
   void access(tlm::tlm_generic_payload& payload, Time time);
   void arrived();
   void serve();
   void dispatch(const Write& write);
-  void send_doorbell(std::uint64_t value);
+  void send_doorbell(const Write& write);
 
   Scheduler& scheduler_;
   DoorbellConfig config_;
@@ -70,6 +76,7 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
   std::set<std::uint32_t> lost_;  ///< queue pairs whose doorbells found the FIFO full
   std::uint64_t command_queue_ = 0;
   std::uint64_t rung_ = 0;
+  std::uint64_t blue_flame_ = 0;
   std::uint64_t lost_count_ = 0;
   std::uint64_t ignored_ = 0;
   std::size_t most_ = 0;

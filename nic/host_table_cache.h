@@ -175,6 +175,7 @@ class HostTableCache {
     miss.active = false;
     if (--in_flight_ == 0) busy_ += scheduler_.now() - busy_since_;
     serving_.swap(miss.waiters);  // both vectors keep their room
+    hits_ -= serving_.size();     // each looks again and finds its entry: one miss, no hit
     for (const Callback& waiter : serving_) waiter();
     serving_.clear();
     serve_waiting();

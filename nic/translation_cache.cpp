@@ -88,6 +88,7 @@ void TranslationCache::walked(const MemoryTranslation::Walk& walk,
   if (!pending->stale) lines_[directory_.insert(walk.line_key).slot] = line;
   serving_.swap(pending->waiters);  // both vectors keep their room
   pending->active = false;
+  hits_ -= serving_.size();  // each looks again and finds its line: one miss, no hit
   for (const Callback& waiter : serving_) waiter();
   serving_.clear();
 }

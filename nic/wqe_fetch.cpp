@@ -84,12 +84,34 @@ void WqeFetch::fetched(std::uint64_t argument) {
   NicQueuePair& qp = qps_.at(qpn);
   qp.fetching = false;
   if (!fetches_in(context->state)) return;  // reset while the fetch was under way
-  decode(qp, *context);
-  if (context->state == QpState::kErr)
-    completer_->flush(qp, *context);
+  hand_over(qp, *context);
+  try_fetch(qpn.value());
+}
+
+bool WqeFetch::take_block(const abi::ControlSegment& control, const std::uint8_t* block) {
+  abi::QpContext* context = contexts_.peek(control.qpn.value());
+  if (context == nullptr || !fetches_in(context->state) || control.blocks() != 1) return false;
+  NicQueuePair& qp = qps_.at(control.qpn);
+  const std::uint16_t first = context->send_consumer;
+  const auto held = static_cast<std::uint16_t>(first - qp.oldest_block);
+  if (qp.fetching || control.wqe_index != first || held == NicQueuePair::kPrefetchBlocks)
+    return false;
+  std::copy_n(block, abi::kWqeBlockBytes,
+              qp.prefetch.data() + (first & kMask) * abi::kWqeBlockBytes);
+  context->send_consumer = static_cast<std::uint16_t>(first + 1);
+  context->send_producer = context->send_consumer;
+  contexts_.mark_dirty(control.qpn.value());
+  hand_over(qp, *context);
+  return true;
+}
+
+/// New basic blocks are here: what they hold is to be sent, or flushed.
+void WqeFetch::hand_over(NicQueuePair& qp, abi::QpContext& context) {
+  decode(qp, context);
+  if (context.state == QpState::kErr)
+    completer_->flush(qp, context);
   else
     requester_->ready(qp);
-  try_fetch(qpn.value());
 }
 
 /// Takes apart every WQE that is wholly here.

@@ -44,6 +44,9 @@ class WqeFetch {
   bool knows(Qpn qpn) const { return contexts_.in_range(qpn.value()); }
   /// The send queue's producer index (next free basic block) moved.
   void produced(Qpn qpn, std::uint16_t producer);
+  /// BlueFlame: takes a WQE of one basic block from the register, if it is the next of its queue and
+  /// everything needed is at hand; else it will be fetched. Tell produced() afterwards.
+  bool take_block(const abi::ControlSegment& control, const std::uint8_t* block);
   /// Some doorbells of this queue pair were lost: reads its doorbell record in host RAM.
   void recover(Qpn qpn);
   /// Prefetched blocks were used up, or the state changed: goes on if there is reason to.
@@ -56,6 +59,7 @@ class WqeFetch {
   void apply(std::uint64_t qpn_and_producer);
   void try_fetch(std::uint64_t qpn);
   void fetched(std::uint64_t qpn_and_blocks);
+  void hand_over(NicQueuePair& qp, abi::QpContext& context);
   void decode(NicQueuePair& qp, abi::QpContext& context);
   void recovered(std::uint64_t qpn);
   void read_record(std::uint64_t qpn);

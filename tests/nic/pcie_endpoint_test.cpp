@@ -264,7 +264,7 @@ std::string times_with(Kind kind) {
   return test::in_own_process([kind] {
     Scheduler scheduler("scheduler");
     AnsweringTarget target(scheduler, kind);
-    PcieEndpoint pcie(scheduler, PcieEndpointConfig{}, "pcie");
+    PcieEndpoint pcie(scheduler, PcieEndpointConfig{}, Bytes(512), "pcie");
     pcie.socket.bind(target.socket);
     test::Notes notes(scheduler);
     std::uint8_t bytes[64];

@@ -27,7 +27,8 @@ struct EndpointBench {
   static constexpr Time kRead = Time::ns(300);
   static constexpr Time kWrite = Time::ns(200);
 
-  explicit EndpointBench(const PcieEndpointConfig& config = {}) : pcie(scheduler, config, "pcie") {
+  explicit EndpointBench(const PcieEndpointConfig& config = {})
+      : pcie(scheduler, config, Bytes(512), "pcie") {
     pcie.socket.bind(memory.socket);
   }
   /// Calls a function at a time of the simulation.

@@ -193,6 +193,8 @@ class MiniDriver {
       if (state == options.last_state) break;
     }
   }
+  /// Forgets what software knows of a queue pair (its ring starts anew).
+  void reset_qp(Qpn qpn) { qps_.erase(qpn.value()); }
   abi::QpContext query_qp(Qpn qpn) {
     must(abi::CommandOpcode::kQueryQp, qpn.value());
     return abi::QpContext::read(at(mailbox));

@@ -61,7 +61,7 @@ class BenchNic {
            const BenchOptions& options)
       : memory((name + "_memory").c_str(), scheduler, kReadLatency, kWriteLatency),
         nic(name.c_str(),
-            {scheduler, pool, identity(index), index, options.rate, options.elided, 1},
+            {scheduler, pool, identity(index), index, options.rate, Bytes(512), options.elided, 1},
             options.nic),
         cpu((name + "_cpu").c_str()),
         driver(

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include <catch2/catch.hpp>
+
+#include "tests/support/nic_bench.h"
+
+using namespace rnicsim;
+using namespace rnicsim::literals;
+using abi::CommandOpcode;
+using abi::CommandStatus;
+using test::OneNic;
+
+namespace {
+
+constexpr Time kCycle = Time::ps(2500);
+
+/// A NIC that has been told nothing yet.
+struct Fresh {
+  Fresh() { host.nic.connect(wire); }
+  PacketPool pool;
+  test::PacketRecorder wire;
+  Scheduler scheduler{"scheduler"};
+  test::BenchNic host{"nic", scheduler, pool, 0, {}};
+};
+
+}  // namespace
+
+TEST_CASE("a command costs its doorbell, two reads, the firmware and one write") {
+  OneNic bench;
+  const Time start = bench.scheduler.now();
+  bench.host.memory.log.clear();
+  abi::QpContext context;
+  context.state = QpState::kInit;
+  context.write(bench.driver().at(bench.driver().mailbox));
+  REQUIRE(bench.driver().command(CommandOpcode::kModifyQp, 1) == CommandStatus::kOk);
+  const auto log = bench.host.memory.of(DmaPurpose::kCommand);
+  REQUIRE(log.size() == 3);
+  const Time read = Clock(Frequency::mhz(400)).after(start, Cycles(8));
+  CHECK(log[0].begin == read);
+  CHECK(log[0].bytes == 64);
+  CHECK(log[1].begin == read + test::kReadLatency);
+  CHECK(log[1].bytes == abi::QpContext::kBytes);
+  // The context came from its host-resident table when the firmware had worked.
+  const Time worked = read + test::kReadLatency * 2 + 1_us;
+  const auto contexts = bench.host.memory.of(DmaPurpose::kQpContext);
+  REQUIRE(contexts.size() == 1);
+  CHECK(contexts[0].begin == worked);
+  CHECK(log[2].begin == worked + test::kReadLatency);
+  CHECK(log[2].write);
+  CHECK(log[2].address == bench.driver().command_queue + abi::CommandEntry::kStatusOffset);
+  CHECK(log[2].bytes == 2);
+  CHECK(bench.host.nic.idle());
+}
+
+TEST_CASE("commands before the tables are known are refused") {
+  Fresh fresh;
+  fresh.host.driver.set_command_queue();
+  CHECK(fresh.host.driver.command(CommandOpcode::kEnableKey, 1) == CommandStatus::kNotInitialised);
+  CHECK(fresh.host.driver.command(CommandOpcode::kModifyQp, 1) == CommandStatus::kNotInitialised);
+}
+
+TEST_CASE("commands on objects that do not exist, or of no known kind, are refused") {
+  OneNic bench;
+  auto& driver = bench.driver();
+  const std::uint32_t beyond = 1U << test::MiniDriver::kLogObjects;
+  for (const CommandOpcode opcode :
+       {CommandOpcode::kCreateCq, CommandOpcode::kDestroyCq, CommandOpcode::kEnableKey,
+        CommandOpcode::kDisableKey, CommandOpcode::kModifyQp, CommandOpcode::kQueryQp})
+    CHECK(driver.command(opcode, beyond) == CommandStatus::kBadObject);
+  CHECK(driver.command(CommandOpcode::kQueryQp, 0) == CommandStatus::kBadObject);
+  CHECK(driver.command(static_cast<CommandOpcode>(99)) == CommandStatus::kBadOpcode);
+  CHECK(bench.host.nic.idle());
+}
+
+TEST_CASE("a queue pair goes only where its state lets it") {
+  OneNic bench;
+  auto& driver = bench.driver();
+  test::QpOptions options;
+  options.last_state = QpState::kInit;
+  driver.add_qp(Qpn(1), options);
+  CHECK(driver.modify_qp(Qpn(1), QpState::kRts) == CommandStatus::kBadState);
+  CHECK(driver.query_qp(Qpn(1)).state == QpState::kInit);
+  CHECK(driver.modify_qp(Qpn(1), QpState::kRtr) == CommandStatus::kOk);
+  CHECK(driver.modify_qp(Qpn(1), QpState::kInit) == CommandStatus::kBadState);
+  CHECK(driver.modify_qp(Qpn(1), static_cast<QpState>(77)) == CommandStatus::kBadState);
+  CHECK(driver.modify_qp(Qpn(1), QpState::kErr) == CommandStatus::kOk);
+  CHECK(driver.modify_qp(Qpn(1), QpState::kRtr) == CommandStatus::kBadState);
+  CHECK(driver.modify_qp(Qpn(1), QpState::kReset) == CommandStatus::kOk);
+  CHECK(driver.query_qp(Qpn(1)).state == QpState::kReset);
+}
+
+TEST_CASE("a context that the NIC could not work with is refused") {
+  OneNic bench;
+  auto& driver = bench.driver();
+  for (const std::uint8_t mtu_code : {std::uint8_t{0}, std::uint8_t{6}, std::uint8_t{255}}) {
+    abi::QpContext context;
+    context.state = QpState::kInit;
+    context.mtu_code = mtu_code;
+    context.write(driver.at(driver.mailbox));
+    CHECK(driver.command(CommandOpcode::kModifyQp, 1) == CommandStatus::kBadObject);
+  }
+}
+
+TEST_CASE("a query tells the start values that each state took") {
+  OneNic bench;
+  auto& driver = bench.driver();
+  test::QpOptions options;
+  options.send_psn = Psn(0xfffffe);
+  options.expected_psn = Psn(77);
+  options.remote = Qpn(9);
+  driver.add_qp(Qpn(2), options);
+  const abi::QpContext context = driver.query_qp(Qpn(2));
+  CHECK(context.state == QpState::kRts);
+  CHECK(context.next_send_psn == Psn(0xfffffe));
+  CHECK(context.expected_psn == Psn(77));
+  CHECK(context.remote_qpn == Qpn(9));
+  CHECK(context.send_producer == 0);
+}
+
+TEST_CASE("a doorbell during a command makes the NIC look again when it is done") {
+  OneNic bench;
+  auto& driver = bench.driver();
+  // The entry is handed over only after the NIC has read it as not its own.
+  const Time start = bench.scheduler.now();
+  struct Late {
+    test::MiniDriver& driver;
+    void hand_over() {
+      driver.write_command(CommandOpcode::kDisableKey, 3);
+      driver.ring_command();
+    }
+  } late{driver};
+  driver.ring_command();
+  const Time read = Clock(Frequency::mhz(400)).after(start, Cycles(8)) + test::kReadLatency;
+  // Handed over before the first read has come, but after the memory gave its bytes: the fake
+  // samples at the end, so the owner byte is taken back for that one instant.
+  bench.scheduler.at(read - kCycle * 20, call<&Late::hand_over>(&late));
+  bench.run();
+  CHECK_FALSE(abi::CommandEntry::read(driver.at(driver.command_queue)).hardware_owned);
+  CHECK(bench.host.nic.idle());
+}

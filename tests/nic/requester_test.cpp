@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+// Doorbell, WQE fetch and requester, seen from memory and wire.
+#include "nic/requester.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/nic_bench.h"
+
+using namespace rnicsim;
+using namespace rnicsim::literals;
+using test::BenchOptions;
+using test::kReadLatency;
+using test::OneNic;
+using test::Region;
+
+namespace {
+
+const Clock kClock{Frequency::mhz(400)};
+constexpr std::uint64_t kRemote = 0xabcd0000;
+const MemoryKey kRkey(7, 7);
+
+struct Bench : OneNic {
+  explicit Bench(const BenchOptions& options = {}, const test::QpOptions& qp = {},
+                 const test::RegionOptions& region_options = {})
+      : OneNic(options) {
+    driver().add_qp(Qpn(1), qp);
+    region = driver().add_region(3, region_options);
+    fill(driver(), region, 1);
+    host.memory.log.clear();
+  }
+  test::MiniDriver::Write write(std::uint64_t offset, std::uint32_t bytes) {
+    test::MiniDriver::Write w;
+    w.remote = kRemote + offset;
+    w.rkey = kRkey;
+    if (bytes != 0) w.gather = {{region.start + offset, bytes, region.key}};
+    return w;
+  }
+  void send(const test::MiniDriver::Write& w) {
+    driver().post(Qpn(1), w);
+    driver().ring(Qpn(1));
+    run();
+  }
+  /// The bytes of the region from `offset`.
+  std::vector<std::uint8_t> bytes_of(std::uint64_t offset, std::uint32_t count) {
+    std::vector<std::uint8_t> bytes;
+    for (std::uint32_t i = 0; i < count; ++i)
+      bytes.push_back(*driver().at(region.physical(region.start + offset + i)));
+    return bytes;
+  }
+  /// All payloads on the wire from packet `first` on, in order.
+  std::vector<std::uint8_t> sent(std::size_t first = 0) {
+    std::vector<std::uint8_t> bytes;
+    for (std::size_t i = first; i < wire.packets.size(); ++i) {
+      const Packet& p = *wire.packets[i];
+      bytes.insert(bytes.end(), p.payload(), p.payload() + p.payload_length.count());
+    }
+    return bytes;
+  }
+  /// When the first bit of the preamble of packet i left.
+  Time start(std::size_t i) { return wire.packets[i]->head - Time::ps(80) * 8; }
+  Region region;
+};
+
+test::QpOptions with_mtu(std::uint8_t code) {
+  test::QpOptions options;
+  options.mtu_code = code;
+  return options;
+}
+
+/// Segments a message of 2.5 MTU at one path MTU and looks at every header.
+void check_segmentation(std::uint8_t code) {
+  Bench bench({}, with_mtu(code));
+  const std::uint32_t mtu = 128U << code;
+  const std::uint32_t bytes = 2 * mtu + mtu / 2;
+  bench.send(bench.write(100, bytes));
+  const auto& packets = bench.wire.packets;
+  REQUIRE(packets.size() == 3);
+  CHECK(packets[0]->bth.opcode == RcOpcode::kWriteFirst);
+  CHECK(packets[1]->bth.opcode == RcOpcode::kWriteMiddle);
+  CHECK(packets[2]->bth.opcode == RcOpcode::kWriteLast);
+  CHECK(packets[0]->payload_length == Bytes(mtu));
+  CHECK(packets[1]->payload_length == Bytes(mtu));
+  CHECK(packets[2]->payload_length == Bytes(mtu / 2));
+  CHECK(packets[0]->reth.virtual_address.value() == kRemote + 100);
+  CHECK(packets[0]->reth.r_key == kRkey);
+  CHECK(packets[0]->reth.dma_length == bytes);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    CHECK(packets[i]->bth.psn == Psn(100 + i));
+    CHECK(packets[i]->bth.ack_req == (i == 2));
+    CHECK(packets[i]->bth.dest_qp == Qpn(1));
+    CHECK(icrc_ok(*packets[i]));
+  }
+  CHECK(bench.sent() == bench.bytes_of(100, bytes));
+}
+
+}  // namespace
+
+TEST_CASE("a message is cut by a path MTU of 256 bytes") { check_segmentation(1); }
+TEST_CASE("a message is cut by a path MTU of 512 bytes") { check_segmentation(2); }
+TEST_CASE("a message is cut by a path MTU of 1024 bytes") { check_segmentation(3); }
+TEST_CASE("a message is cut by a path MTU of 2048 bytes") { check_segmentation(4); }
+TEST_CASE("a message is cut by a path MTU of 4096 bytes") { check_segmentation(5); }
+
+TEST_CASE("a message of exactly the path MTU is one packet, one byte more makes two") {
+  Bench bench({}, with_mtu(3));
+  bench.send(bench.write(0, 1024));
+  REQUIRE(bench.wire.packets.size() == 1);
+  CHECK(bench.wire.packets[0]->bth.opcode == RcOpcode::kWriteOnly);
+  CHECK(bench.wire.packets[0]->bth.ack_req);
+  bench.send(bench.write(0, 1025));
+  REQUIRE(bench.wire.packets.size() == 3);
+  CHECK(bench.wire.packets[1]->bth.opcode == RcOpcode::kWriteFirst);
+  CHECK(bench.wire.packets[2]->bth.opcode == RcOpcode::kWriteLast);
+  CHECK(bench.wire.packets[2]->payload_length == Bytes(1));
+  CHECK(bench.wire.packets[2]->bth.pad_count == 3);
+  CHECK(bench.wire.packets[2]->bth.psn == Psn(102));
+}
+
+TEST_CASE("PSNs wrap at 2^24") {
+  test::QpOptions options = with_mtu(1);
+  options.send_psn = Psn(0xffffff);
+  Bench bench({}, options);
+  bench.send(bench.write(0, 512));
+  REQUIRE(bench.wire.packets.size() == 2);
+  CHECK(bench.wire.packets[0]->bth.psn == Psn(0xffffff));
+  CHECK(bench.wire.packets[1]->bth.psn == Psn(0));
+}
+
+TEST_CASE("an acknowledgement is asked for at least every so many packets") {
+  BenchOptions options;
+  options.nic.requester.ack_request_interval = 3;
+  Bench bench(options, with_mtu(1));
+  bench.send(bench.write(0, 256 * 8));
+  std::string asked;
+  for (const PacketRef& packet : bench.wire.packets) asked += packet->bth.ack_req ? '1' : '0';
+  CHECK(asked == "00100101");
+}
+
+TEST_CASE("a zero-length message is one packet without payload and reads nothing") {
+  Bench bench;
+  bench.send(bench.write(0, 0));
+  REQUIRE(bench.wire.packets.size() == 1);
+  CHECK(bench.wire.packets[0]->bth.opcode == RcOpcode::kWriteOnly);
+  CHECK(bench.wire.packets[0]->reth.dma_length == 0);
+  CHECK(bench.host.memory.of(DmaPurpose::kPayload).empty());
+}
+
+TEST_CASE("a gather list is read across segments, packets and pages, bytes in order") {
+  Bench bench({}, with_mtu(3));
+  auto w = bench.write(0, 0);
+  const std::uint64_t base = bench.region.start;
+  const MemoryKey key = bench.region.key;
+  // 10 B over a page boundary, nothing, 2000 B, 3 B, 1500 B over another boundary.
+  w.gather = {{base + 4090, 10, key},
+              {base + 77, 0, key},
+              {base + 5000, 2000, key},
+              {base + 9, 3, key},
+              {base + 3 * 4096 - 700, 1500, key}};
+  bench.send(w);
+  std::vector<std::uint8_t> expected = bench.bytes_of(4090, 10);
+  for (const auto& [offset, bytes] :
+       {std::pair{5000U, 2000U}, std::pair{9U, 3U}, std::pair{3U * 4096 - 700, 1500U}}) {
+    const auto part = bench.bytes_of(offset, bytes);
+    expected.insert(expected.end(), part.begin(), part.end());
+  }
+  CHECK(bench.wire.packets.size() == 4);  // 3513 B
+  CHECK(bench.sent() == expected);
+}
+
+TEST_CASE("inline data come out of the WQE without a payload read or a key") {
+  Bench bench({}, with_mtu(1));
+  auto w = bench.write(0, 0);
+  for (int i = 0; i < 300; ++i) w.inlined.push_back(static_cast<std::uint8_t>(i * 3));
+  bench.send(w);
+  REQUIRE(bench.wire.packets.size() == 2);  // of six basic blocks
+  CHECK(bench.sent() == w.inlined);
+  CHECK(bench.host.memory.of(DmaPurpose::kPayload).empty());
+  CHECK(bench.host.memory.of(DmaPurpose::kKeyTable).empty());
+}
+
+TEST_CASE("elided payload has the times of carried payload") {
+  // One process, one kernel: the elided run is compared with arithmetic's result of the other.
+  BenchOptions options;
+  options.elided = true;
+  Bench bench(options);
+  bench.send(bench.write(0, 4096));  // fills the caches
+  bench.send(bench.write(0, 10000));
+  REQUIRE(bench.wire.packets.size() == 4);
+  CHECK(bench.wire.packets[1]->payload_elided);
+  CHECK(bench.host.memory.of(DmaPurpose::kPayload).size() > 0);
+  for (const auto& access : bench.host.memory.of(DmaPurpose::kPayload)) CHECK(access.elided);
+}
+
+TEST_CASE("with warm caches every stage takes its cycles from doorbell to wire") {
+  Bench bench;
+  bench.send(bench.write(0, 64));
+  bench.host.memory.log.clear();
+  const Time rung = bench.scheduler.now();
+  bench.send(bench.write(0, 64));
+
+  const Time doorbell = kClock.after(rung, Cycles(8));
+  const auto wqe = bench.host.memory.of(DmaPurpose::kSendQueue);
+  REQUIRE(wqe.size() == 1);
+  CHECK(wqe[0].begin == doorbell);
+  CHECK(wqe[0].bytes == 64);
+  CHECK(wqe[0].engine == DmaEngineId::kQueueRead);
+  const Time turn = kClock.after(doorbell + kReadLatency, Cycles(20));
+  // Key look-up 4, four states of one cycle, translation 4.
+  const Time checked = kClock.after(turn, Cycles(12));
+  const auto payload = bench.host.memory.of(DmaPurpose::kPayload);
+  REQUIRE(payload.size() == 1);
+  CHECK(payload[0].begin == checked);
+  CHECK(payload[0].engine == DmaEngineId::kPayloadRead);
+  CHECK(bench.start(1) == kClock.after(checked + kReadLatency, Cycles(8)));
+  CHECK(bench.host.memory.log.size() == 2);
+}
+
+TEST_CASE("cold caches add one read each for context, key and translation") {
+  Bench bench;
+  const Time rung = bench.scheduler.now();
+  bench.send(bench.write(0, 64));
+  const Time turn = kClock.after(kClock.after(rung, Cycles(8)) + kReadLatency, Cycles(20));
+  const auto key = bench.host.memory.of(DmaPurpose::kKeyTable);
+  REQUIRE(key.size() == 1);
+  CHECK(key[0].begin == turn);
+  const auto table = bench.host.memory.of(DmaPurpose::kTranslationTable);
+  REQUIRE(table.size() == 1);
+  CHECK(table[0].begin == turn + kReadLatency);
+  const auto payload = bench.host.memory.of(DmaPurpose::kPayload);
+  REQUIRE(payload.size() == 1);
+  CHECK(payload[0].begin == kClock.after(turn + kReadLatency * 2, Cycles(12)));
+}
+
+TEST_CASE("WQEs of one queue pair start the pacing interval apart") {
+  Bench bench;
+  bench.send(bench.write(0, 64));
+  for (int i = 0; i < 4; ++i) bench.driver().post(Qpn(1), bench.write(0, 64));
+  bench.driver().ring(Qpn(1));
+  bench.run();
+  REQUIRE(bench.wire.packets.size() == 5);
+  for (std::size_t i = 2; i < 5; ++i) CHECK(bench.start(i) - bench.start(i - 1) == 140_ns);
+}
+
+TEST_CASE("without pacing packets follow at the pipeline's interval") {
+  BenchOptions options;
+  options.nic.requester.wqe_interval = Time();
+  options.rate = BitRate::gbps(400);
+  Bench bench(options, with_mtu(1));
+  bench.send(bench.write(0, 64));
+  for (int i = 0; i < 4; ++i) bench.driver().post(Qpn(1), bench.write(0, 64));
+  bench.driver().ring(Qpn(1));
+  bench.run();
+  bench.send(bench.write(0, 1024));
+  REQUIRE(bench.wire.packets.size() == 9);
+  const auto start = [&](std::size_t i) {
+    return bench.wire.packets[i]->head - ByteTime(options.rate).of(kPreambleBytes);
+  };
+  for (const std::size_t i : {2, 3, 4, 6, 7, 8})
+    CHECK(start(i) - start(i - 1) == kClock.duration(Cycles(4)));
+}
+
+TEST_CASE("several WQEs come with one fetch, as many as may") {
+  BenchOptions options;
+  options.nic.wqe_fetch.blocks_per_fetch = 4;
+  Bench bench(options);
+  for (int i = 0; i < 10; ++i) bench.driver().post(Qpn(1), bench.write(0, 64));
+  bench.driver().ring(Qpn(1));
+  bench.run();
+  CHECK(bench.wire.packets.size() == 10);
+  const auto fetches = bench.host.memory.of(DmaPurpose::kSendQueue);
+  REQUIRE(fetches.size() == 3);
+  CHECK(fetches[0].bytes == 256);
+  CHECK(fetches[1].bytes == 256);
+  CHECK(fetches[2].bytes == 128);
+  // The next fetch goes out when the last one has come.
+  CHECK(fetches[1].begin == fetches[0].end);
+}
+
+TEST_CASE("fetches do not run past the ring's end, and WQEs wrap there") {
+  test::QpOptions options;
+  options.log_blocks = 3;
+  Bench bench({}, options);
+  for (int i = 0; i < 7; ++i) bench.driver().post(Qpn(1), bench.write(0, 64));
+  bench.driver().ring(Qpn(1));
+  bench.run();
+  for (std::uint32_t i = 0; i < 7; ++i)
+    bench.arrive_at(bench.scheduler.now() + 1_ns, bench.response(Psn(100 + i), Aeth::ack(i)));
+  bench.run();
+  bench.host.memory.log.clear();
+  // Blocks 7, 0 and 1: five segments of gather in a WQE of two blocks wrap.
+  auto w = bench.write(0, 0);
+  for (std::uint32_t i = 0; i < 5; ++i)
+    w.gather.push_back({bench.region.start + i * 100, 10, bench.region.key});
+  bench.driver().post(Qpn(1), w);
+  bench.driver().post(Qpn(1), bench.write(0, 64));
+  bench.driver().ring(Qpn(1));
+  bench.run();
+  REQUIRE(bench.wire.packets.size() == 9);
+  CHECK(bench.wire.packets[7]->payload_length == Bytes(50));
+  const auto fetches = bench.host.memory.of(DmaPurpose::kSendQueue);
+  REQUIRE(fetches.size() == 2);
+  CHECK(fetches[0].address == bench.driver().send_ring(Qpn(1)) + 7 * 64);
+  CHECK(fetches[0].bytes == 64);
+  CHECK(fetches[1].address == bench.driver().send_ring(Qpn(1)));
+  CHECK(fetches[1].bytes == 128);
+}
+
+TEST_CASE("a WQE of several blocks that comes with two fetches is one WQE") {
+  BenchOptions options;
+  options.nic.wqe_fetch.blocks_per_fetch = 2;
+  Bench bench(options);
+  auto w = bench.write(0, 0);
+  for (int i = 0; i < 150; ++i) w.inlined.push_back(static_cast<std::uint8_t>(i));  // 4 blocks
+  bench.driver().post(Qpn(1), bench.write(0, 64));
+  bench.send(w);
+  CHECK(bench.host.memory.of(DmaPurpose::kSendQueue).size() == 3);
+  REQUIRE(bench.wire.packets.size() == 2);
+  CHECK(bench.sent(1) == w.inlined);
+}
+
+TEST_CASE("many more WQEs than are prefetched are all sent, in order") {
+  test::QpOptions options;
+  options.log_blocks = 8;
+  Bench bench({}, options);
+  for (std::uint32_t i = 0; i < 200; ++i) bench.driver().post(Qpn(1), bench.write(i, 64));
+  bench.driver().ring(Qpn(1));
+  bench.run();
+  REQUIRE(bench.wire.packets.size() == 200);
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    REQUIRE(bench.wire.packets[i]->bth.psn == Psn(100 + i));
+    REQUIRE(bench.wire.packets[i]->reth.virtual_address.value() == kRemote + i);
+  }
+}
+
+TEST_CASE("queue pairs take turns, a packet each") {
+  Bench bench({}, with_mtu(1));
+  bench.driver().add_qp(Qpn(2), with_mtu(1));
+  bench.driver().post(Qpn(1), bench.write(0, 1024));
+  test::MiniDriver::Write second = bench.write(0, 1024);
+  bench.driver().post(Qpn(2), second);
+  bench.driver().ring(Qpn(1));
+  bench.driver().ring(Qpn(2));
+  bench.run();
+  REQUIRE(bench.wire.packets.size() == 8);
+  // The first queue pair has a head start of the doorbell's interval only.
+  std::map<std::uint64_t, int> before_last;
+  for (std::size_t i = 0; i < 6; ++i)
+    ++before_last[bench.wire.packets[i]->work_request.value() >> 32 & 0xff];
+  CHECK(before_last[1] == 3);
+  CHECK(before_last[2] == 3);
+}
+
+TEST_CASE("a full transmit buffer holds packets back until the wire has taken some") {
+  BenchOptions options;
+  options.rate = BitRate::gbps(10);
+  options.nic.requester.transmit_buffer = Bytes(8192);
+  Bench bench(options);
+  bench.send(bench.write(0, 4096));
+  bench.host.memory.log.clear();
+  bench.send(bench.write(0, 5 * 4096));
+  const auto reads = bench.host.memory.of(DmaPurpose::kPayload);
+  REQUIRE(bench.wire.packets.size() == 6);
+  REQUIRE(reads.size() == 5);
+  const auto start = [&](std::size_t i) { return bench.wire.packets[i]->head - Time::ps(800) * 8; };
+  // Two packets fit. The third enters when the first has begun to leave, and so on.
+  for (std::size_t i = 2; i < 5; ++i)
+    CHECK(reads[i].begin == kClock.after(kClock.after(start(i - 1), Cycles(20)), Cycles(4)));
+  CHECK(bench.host.nic.idle());
+  CHECK(bench.host.metric("requester.occupancy.max") == 8192);
+}
+
+TEST_CASE("a doorbell for a queue pair that may not send does nothing") {
+  test::QpOptions options;
+  options.last_state = QpState::kRtr;
+  Bench bench({}, options);
+  bench.send(bench.write(0, 64));
+  CHECK(bench.wire.packets.empty());
+  CHECK(bench.host.metric("wqe_fetch.ignored_doorbells") == 1);
+}
+
+TEST_CASE("doorbells that find the FIFO full are made good from the doorbell record") {
+  BenchOptions options;
+  options.nic.doorbell.depth = 2;
+  Bench bench(options);
+  bench.driver().add_qp(Qpn(2));
+  bench.host.memory.log.clear();
+  // Eight doorbells at one instant, of two queue pairs; the last ones find the FIFO full.
+  for (int i = 0; i < 4; ++i) {
+    for (const Qpn qpn : {Qpn(1), Qpn(2)}) {
+      bench.driver().post(qpn, bench.write(0, 64));
+      bench.driver().ring(qpn);
+    }
+  }
+  bench.run();
+  CHECK(bench.wire.packets.size() == 8);
+  CHECK(bench.host.metric("doorbell.lost") == 6);
+  CHECK(bench.host.memory.of(DmaPurpose::kDoorbellRecord).size() == 2);
+}
+
+TEST_CASE("registers answer reads, and writes that mean nothing are counted") {
+  Bench bench;
+  std::uint8_t bytes[8] = {};
+  tlm::tlm_generic_payload payload;
+  payload.set_command(tlm::TLM_READ_COMMAND);
+  payload.set_address(abi::kCommandQueueAddress);
+  payload.set_data_ptr(bytes);
+  payload.set_data_length(8);
+  payload.set_streaming_width(8);
+  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  bench.host.cpu->b_transport(payload, delay);
+  CHECK(payload.is_response_ok());
+  CHECK(load_be64(bytes) == bench.driver().command_queue);
+  CHECK(bench.host.cpu->transport_dbg(payload) == 8);
+
+  const std::uint8_t zero[8] = {};
+  bench.host.mmio(0x40, zero, 4);                                  // no register
+  bench.host.mmio(abi::kUarOffset + abi::kSendDoorbell, zero, 4);  // half a doorbell
+  std::uint8_t unknown[8] = {0, 0, 0, 8, 0xff, 0xff, 0xff, 3};     // no such queue pair
+  bench.host.mmio(abi::kUarOffset + abi::kSendDoorbell, unknown, 8);
+  CHECK_THROWS(bench.host.mmio(abi::kBarSize, zero, 8));
+  CHECK_THROWS(bench.host.mmio(0x40, zero, 2));
+  bench.run();
+  CHECK(bench.host.metric("doorbell.ignored") == 3);
+}

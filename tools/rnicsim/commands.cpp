@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "tools/rnicsim/commands.h"
+
+#include <unistd.h>
+
+#include "scenarios/engine/runner.h"
+#include "scenarios/engine/simulation.h"
+
+namespace rnicsim {
+
+ScenarioFile load_named(const std::string& name, const RunSelection& selection) {
+  const DataFolder data = DataFolder::of_this_program();
+  const std::string file = data.find(name);
+  PresetDirectories presets = data.presets_for(file);
+  return load_scenario(file, selection, presets);
+}
+
+std::string run_name(const std::string& scenario, const std::string& variant) {
+  return variant.empty() ? scenario : scenario + " (" + variant + ")";
+}
+
+std::vector<std::vector<JudgedRun>> simulate_and_judge(const std::vector<ScenarioFile>& files,
+                                                       unsigned jobs, bool progress) {
+  std::vector<SimulationJob> work;
+  for (const ScenarioFile& file : files)
+    for (const Scenario& run : file.runs) work.push_back({run_name(file.name, run.variant), &run});
+  RunnerOptions options;
+  options.jobs = jobs;
+  options.progress = progress && isatty(STDERR_FILENO) != 0;
+  options.simulate = simulate;
+  std::vector<RunResult> results = run_simulations(work, options);
+
+  std::vector<std::vector<JudgedRun>> judged;
+  auto next = results.begin();
+  for (const ScenarioFile& file : files) {
+    const auto end = next + static_cast<std::ptrdiff_t>(file.runs.size());
+    judged.push_back(judge(file, {std::make_move_iterator(next), std::make_move_iterator(end)}));
+    next = end;
+  }
+  return judged;
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "scenarios/engine/runner.h"
+#include "scenarios/engine/scenario_reader.h"
+#include "scenarios/engine/unit_name.h"
+#include "tools/rnicsim/commands.h"
+
+namespace rnicsim {
+namespace {
+
+constexpr CommandText kText = {
+    "list [scenarios|presets|metrics]",
+    "Lists the scenarios (the default), presets or metrics there are, one line each. Metrics are\n"
+    "those of two hosts A and B with one NIC each and a workload w0."};
+
+struct Line {
+  std::string name;
+  std::string text;
+};
+
+void print(const std::vector<Line>& lines) {
+  std::size_t width = 0;
+  for (const Line& line : lines) width = std::max(width, line.name.size());
+  for (const Line& line : lines) std::cout << fmt::format("{:<{}}  {}\n", line.name, width, line.text);
+}
+
+std::string title_of(const std::string& file) {
+  try {
+    const JsonNode document = read_json_file(file);
+    const JsonNode* title = document.find("title");
+    return title != nullptr ? title->text() : "";
+  } catch (const ConfigError& error) {  // one bad file does not hide the others
+    return std::string("(") + error.what() + ")";
+  }
+}
+
+std::vector<Line> scenarios(const DataFolder& data) {
+  std::vector<Line> lines;
+  for (const std::string& name : data.names()) lines.push_back({name, title_of(data.find(name))});
+  return lines;
+}
+
+std::vector<Line> presets(const DataFolder& data) {
+  std::vector<Line> lines;
+  for (const PresetKind kind : kPresetKinds) {
+    const std::string folder = std::string("presets/") + name_of(kind);
+    for (const std::string& name : data.names(folder))
+      lines.push_back({std::string(name_of(kind)) + "/" + name,
+                       title_of(data.path() + "/" + folder + "/" + name + ".json")});
+  }
+  return lines;
+}
+
+/// Blocks name their metrics when they have run: so the smallest scenario is run.
+std::vector<Line> metrics(const DataFolder& data) {
+  PresetDirectories presets = data.presets_for("");
+  const Scenario smallest = read_scenario(
+      parse_json(R"({"hosts": [{"name": "A"}, {"name": "B"}],
+                     "workload": [{"name": "w0", "from": "A", "to": "B", "size": "64 B"}]})",
+                 "smallest scenario"),
+      {}, presets);
+  RunnerOptions options;
+  options.simulate = simulate;
+  const RunResult result = run_simulations({{"smallest scenario", &smallest}}, options).front();
+  std::vector<Line> lines;
+  for (const auto& [path, metric] : result.metrics)
+    lines.push_back({path, fmt::format("[{}] {}", unit_name(metric.unit), metric.description)});
+  return lines;
+}
+
+}  // namespace
+
+int list_command(const Arguments& arguments) {
+  const auto values = parse_options(kText, OptionList(), "WHAT", arguments);
+  if (!values) return kExitGood;
+  std::vector<std::string> what = strings_of(*values, "WHAT");
+  if (what.empty()) what.emplace_back("scenarios");
+  if (what.size() > 1) throw UsageError("expected one of scenarios, presets and metrics");
+  const DataFolder data = DataFolder::of_this_program();
+  if (what[0] == "scenarios")
+    print(scenarios(data));
+  else if (what[0] == "presets")
+    print(presets(data));
+  else if (what[0] == "metrics")
+    print(metrics(data));
+  else
+    throw UsageError("expected scenarios, presets or metrics, found " + in_quotes(what[0]));
+  return kExitGood;
+}
+
+}  // namespace rnicsim

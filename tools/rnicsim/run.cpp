@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/engine/result_document.h"
+#include "tools/export/terminal.h"
+#include "tools/rnicsim/commands.h"
+#include "tools/rnicsim/output_file.h"
+
+namespace rnicsim {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr CommandText kText = {
+    "run FILE... [OPTION...]",
+    "Runs scenarios and shows what happened. FILE is a scenario's file, or its name without folder\n"
+    "and ending (rnicsim list). A file stands for a run of itself and one of each of its variants."};
+
+OptionList run_options() {
+  OptionList options;
+  const auto strings = [] { return po::value<std::vector<std::string>>()->composing(); };
+  options.add_options()("set", strings()->value_name("PATH=VALUE"),
+                        "change a value, e.g. workload.0.size=4KiB or "
+                        "hosts.*.nic.translation_cache.entries=64");
+  options.add_options()("variant", strings()->value_name("NAME"),
+                        "only this variant (\"base\": the scenario itself)");
+  options.add_options()("out", po::value<std::string>()->value_name("DIR"),
+                        "write DIR/result.json");
+  options.add_options()("json", "print the result document, and nothing else, on stdout");
+  options.add_options()("quiet,q", "print only what failed");
+  add_jobs_option(options);
+  return options;
+}
+
+bool wants_colour() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0') &&
+         terminal != nullptr && std::string(terminal) != "dumb";
+}
+
+/// Views of all runs. The timeline of a variant is much like the scenario's own: it is drawn when
+/// it was asked for by name.
+void print_views(const std::vector<JudgedRun>& runs, bool chosen) {
+  TerminalStyle style;
+  style.colour = wants_colour();
+  const JudgedRun* before = nullptr;
+  for (const JudgedRun& run : runs) {
+    if (before != nullptr) std::cout << '\n';
+    style.timeline = chosen || run.setup.variant.empty();
+    std::cout << terminal_view(run, style);
+    before = &run;
+  }
+}
+
+}  // namespace
+
+int run_command(const Arguments& arguments) {
+  const auto values = parse_options(kText, run_options(), "FILE", arguments);
+  if (!values) return kExitGood;
+  const std::vector<std::string> names = strings_of(*values, "FILE");
+  if (names.empty()) throw UsageError("no scenario given");
+  const RunSelection selection{strings_of(*values, "variant"), strings_of(*values, "set")};
+  const bool json = values->count("json") != 0;
+  const bool quiet = values->count("quiet") != 0;
+  const unsigned jobs = jobs_of(*values);
+  if (values->count("out") != 0) check_output_folder((*values)["out"].as<std::string>());
+
+  std::vector<ScenarioFile> files;
+  for (const std::string& name : names) files.push_back(load_named(name, selection));
+  std::vector<JudgedRun> runs;
+  for (std::vector<JudgedRun>& of_file : simulate_and_judge(files, jobs, !quiet))
+    for (JudgedRun& run : of_file) runs.push_back(std::move(run));
+
+  const std::string document = to_lines(result_document(runs));
+  if (values->count("out") != 0)
+    write_output_file((*values)["out"].as<std::string>(), "result.json", document);
+  if (json) std::cout << document;
+  if (!json && !quiet) print_views(runs, !selection.variants.empty());
+  bool passed = true;
+  for (const JudgedRun& run : runs) {
+    passed = passed && run.passed();
+    if (!json && !quiet) continue;
+    for (const std::string& line : failure_lines(run))
+      std::cerr << run_name(run.scenario, run.setup.variant) << ": " << line << '\n';
+  }
+  return passed ? kExitGood : kExitFailed;
+}
+
+}  // namespace rnicsim
