@@ -74,7 +74,8 @@ PairWorkload::Introduction PairWorkload::Introduction::decode(const ControlMessa
 }
 
 PairWorkload::PairWorkload(System& system, const WorkloadSpec& spec, const Scenario& scenario,
-                           unsigned initiator_core, unsigned target_core, Timeline* timeline)
+                           unsigned initiator_core, unsigned target_core, ProbeSink* observer,
+                           Timeline* timeline)
     : system_(system),
       spec_(spec),
       elided_(scenario.engine.payload == PayloadMode::kElided),
@@ -101,20 +102,18 @@ PairWorkload::PairWorkload(System& system, const WorkloadSpec& spec, const Scena
   const auto component = [&](const System::Server& s) {
     return static_cast<std::uint32_t>(2 * (&s - system.servers().data()));
   };
-  if (timeline != nullptr) to_initiator_.probe().attach(timeline, component(b));
-  start(target_, b.host->core(target_core), "target", &PairWorkload::target, timeline,
+  to_initiator_.probe().attach(observer, component(b));
+  start(target_, b.host->core(target_core), "target", &PairWorkload::target, observer,
         component(b));
-  start(initiator_, a.host->core(initiator_core), "initiator", &PairWorkload::initiator, timeline,
+  start(initiator_, a.host->core(initiator_core), "initiator", &PairWorkload::initiator, observer,
         component(a));
 }
 
 void PairWorkload::start(Side& side, CpuCore& core, const char* role,
-                         void (PairWorkload::*body)(CpuTask&), Timeline* timeline,
+                         void (PairWorkload::*body)(CpuTask&), ProbeSink* observer,
                          std::uint32_t component) {
-  if (timeline != nullptr) {
-    side.process->verbs.probe().attach(timeline, component);
-    side.probe.attach(timeline, component);
-  }
+  side.process->verbs.probe().attach(observer, component);
+  side.probe.attach(observer, component);
   side.thread = std::make_unique<SoftwareThread>(
       system_.scheduler(), spec_.name + "_" + role, [this, &side, &core, body] {
         CpuTask task(core, *side.thread);

@@ -37,9 +37,11 @@ namespace rnicsim {
 
 class PairWorkload {
  public:
-  /// The programs take the given cores. `timeline` may be null.
+  /// The programs take the given cores. `observer` gets their probes, `timeline` is told which work
+  /// requests to show; both may be null.
   PairWorkload(System& system, const WorkloadSpec& spec, const Scenario& scenario,
-               unsigned initiator_core, unsigned target_core, Timeline* timeline);
+               unsigned initiator_core, unsigned target_core, ProbeSink* observer,
+               Timeline* timeline);
 
   bool finished() const { return initiator_.thread->finished() && target_.thread->finished(); }
   /// One line a program or flow that has not finished: what it waits for.
@@ -92,7 +94,7 @@ class PairWorkload {
   };
 
   void start(Side& side, CpuCore& core, const char* role, void (PairWorkload::*body)(CpuTask&),
-             Timeline* timeline, std::uint32_t component);
+             ProbeSink* observer, std::uint32_t component);
   void prepare(Side& side, CpuTask& task, std::uint64_t fill_seed, AccessFlags access);
   void create_queue_pairs(Side& side, CpuTask& task, AccessFlags access);
   void connect(Side& side, CpuTask& task, const Introduction& peer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/simulation.h"
 
+#include <iostream>
 #include <memory>
 
 #include "model/invariant.h"
@@ -32,7 +33,7 @@ class Simulation {
  public:
   Simulation(const Scenario& scenario, const SimulationHooks& hooks)
       : scenario_(scenario), hooks_(hooks), system_("system", scenario) {
-    if (hooks.timeline) make_timeline();
+    attach_observers();
     make_workloads();
   }
 
@@ -59,15 +60,25 @@ class Simulation {
   }
 
  private:
-  void make_timeline() {
+  void attach_observers() {
     std::vector<std::string> hosts;
     std::vector<std::size_t> host_of_nic;
     for (System::Server& server : system_.servers()) {
       for (std::size_t i = 0; i < server.nics.size(); ++i) host_of_nic.push_back(hosts.size());
       hosts.push_back(server.name);
     }
-    timeline_ = std::make_unique<Timeline>(std::move(hosts), std::move(host_of_nic));
-    system_.attach(timeline_.get());
+    if (hooks_.log) {
+      log_ = std::make_unique<EventLog>(*hooks_.log, hosts, std::cerr);
+      observers_.add(*log_);
+    }
+    if (hooks_.timeline) {
+      timeline_ = std::make_unique<Timeline>(std::move(hosts), std::move(host_of_nic));
+      observers_.add(*timeline_);
+    }
+    if (hooks_.log || hooks_.timeline) {
+      observer_ = hooks_.log ? static_cast<ProbeSink*>(&observers_) : timeline_.get();
+      system_.attach(observer_);
+    }
   }
 
   /// Programs take a host's cores in turn.
@@ -80,7 +91,7 @@ class Simulation {
       const unsigned from = core(spec.from);
       const unsigned to = core(spec.to);
       workloads_.push_back(std::make_unique<PairWorkload>(system_, spec, scenario_, from, to,
-                                                          timeline_.get()));
+                                                          observer_, timeline_.get()));
       if (timeline_) timeline_->add_workload(*workloads_.back());
     }
   }
@@ -122,7 +133,11 @@ class Simulation {
   const Scenario& scenario_;
   const SimulationHooks& hooks_;
   RunResult result_;
-  std::unique_ptr<Timeline> timeline_;  // before the system: its probes point here to the end
+  // Before the system: its probes point here to the end.
+  std::unique_ptr<EventLog> log_;
+  std::unique_ptr<Timeline> timeline_;
+  ProbeFanOut observers_;
+  ProbeSink* observer_ = nullptr;
   System system_;
   std::vector<std::unique_ptr<PairWorkload>> workloads_;
   Scheduler::End end_ = Scheduler::End::kIdle;

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
+#include "scenarios/engine/event_log.h"
 #include "scenarios/engine/run_result.h"
 #include "scenarios/engine/scenario.h"
 
@@ -13,8 +15,10 @@ namespace rnicsim {
 struct SimulationHooks {
   /// Asked every few thousand callbacks with the simulated time; true stops the run.
   std::function<bool(Time)> poll;
-  /// Off: no timeline, no probe is attached anywhere.
+  /// Off: no timeline and no landing times. Without a log either, no probe is attached anywhere.
   bool timeline = true;
+  /// The text trace, on stderr.
+  std::optional<EventLogOptions> log;
 };
 
 /// Throws InvariantBroken only for faults of the simulator itself; a broken guarantee of the model

@@ -74,8 +74,10 @@ TEST_CASE("a sink that cuts through gets a packet when its first 64 bytes have a
 TEST_CASE("a link holds many packets at once and keeps their order") {
   Bench bench(false);
   for (int i = 0; i < 50; ++i) bench.send(100_ns + Time::ns(2) * i, 0);
-  bench.scheduler.run_until(105_ns + Time::ps(64 * 80));
-  CHECK(bench.link.in_flight() == 3);  // those of 100, 102 and 104 ns
+  bench.scheduler.run_until(110_ns);
+  CHECK(bench.link.in_flight() == 6);  // those of 100, 102, ... 110 ns
+  bench.scheduler.run_until(100_ns + Time::ps(64 * 80) + kPropagation);
+  CHECK(bench.link.in_flight() == 10);  // those of 102 to 120 ns
   bench.scheduler.run_until(10_us);
   REQUIRE(bench.sink.packets.size() == 50);
   for (std::uint32_t i = 0; i < 50; ++i) CHECK(bench.sink.packets[i]->bth.psn == Psn(i));

@@ -215,7 +215,7 @@ TEST_CASE("with warm caches every stage takes its cycles from doorbell to wire")
   CHECK(bench.host.memory.log.size() == 2);
 }
 
-TEST_CASE("cold caches add one read each for context, key and translation") {
+TEST_CASE("cold caches add one read each for key and translation") {
   Bench bench;
   const Time rung = bench.scheduler.now();
   bench.send(bench.write(0, 64));

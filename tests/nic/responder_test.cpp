@@ -120,7 +120,7 @@ TEST_CASE("with warm caches every stage takes its cycles from the wire to memory
   CHECK(bench.wire.packets[1]->head == acknowledged + Time::ps(80) * 8);
 }
 
-TEST_CASE("cold caches add one read each for context, key and translation") {
+TEST_CASE("a cold responder adds one read each for key and translation") {
   Bench bench;
   const Time arrival = bench.scheduler.now() + 10_ns;
   bench.give({bench.only(100, 0, 64)});

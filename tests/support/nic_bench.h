@@ -105,7 +105,7 @@ class BenchNic {
 
   FakeDmaMemory memory;
   Nic nic;
-  tlm_utils::simple_initiator_socket<BenchNic> cpu;
+  tlm_utils::simple_initiator_socket<BenchNic, 64> cpu;
   MiniDriver driver;
   ProbeRecorder probes;
 

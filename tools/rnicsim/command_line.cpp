@@ -47,10 +47,10 @@ int unknown_command(const std::string& name) {
   std::vector<std::string> known;
   for (const Command& command : kCommands) known.emplace_back(command.name);
   const std::string nearest = nearest_of(name, known);
-  return fail("rnicsim: unknown command " + in_quotes(name) +
-                  (nearest.empty() ? "; rnicsim --help lists them"
-                                   : ", did you mean \"" + nearest + "\"?"),
-              kExitBadInput);
+  return fail(
+      "rnicsim: unknown command " + in_quotes(name) +
+          (nearest.empty() ? "; rnicsim --help lists them" : ", did you mean \"" + nearest + "\"?"),
+      kExitBadInput);
 }
 
 int run_one(const Command& command, const Arguments& arguments) {
@@ -59,9 +59,9 @@ int run_one(const Command& command, const Arguments& arguments) {
     std::cout.flush();
     return std::cout ? status : fail("rnicsim: stdout cannot be written", kExitBadInput);
   } catch (const UsageError& error) {
-    return fail(fmt::format("rnicsim {0}: {1}; rnicsim {0} --help says how", command.name,
-                            error.what()),
-                kExitBadInput);
+    return fail(
+        fmt::format("rnicsim {0}: {1}; rnicsim {0} --help says how", command.name, error.what()),
+        kExitBadInput);
   } catch (const ConfigError& error) {
     return fail(error.what(), kExitBadInput);
   } catch (const Interrupted& interrupted) {

@@ -37,9 +37,8 @@ std::optional<OptionValues> parse_options(const CommandText& text, const OptionL
   OptionValues values;
   try {
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::store(
-        po::command_line_parser(arguments).options(all).positional(places).style(style).run(),
-        values);
+    po::store(po::command_line_parser(arguments).options(all).positional(places).style(style).run(),
+              values);
     po::notify(values);
   } catch (const po::error& error) {
     throw UsageError(error.what());

@@ -25,7 +25,8 @@ struct Line {
 void print(const std::vector<Line>& lines) {
   std::size_t width = 0;
   for (const Line& line : lines) width = std::max(width, line.name.size());
-  for (const Line& line : lines) std::cout << fmt::format("{:<{}}  {}\n", line.name, width, line.text);
+  for (const Line& line : lines)
+    std::cout << fmt::format("{:<{}}  {}\n", line.name, width, line.text);
 }
 
 std::string title_of(const std::string& file) {
@@ -58,11 +59,10 @@ std::vector<Line> presets(const DataFolder& data) {
 /// Blocks name their metrics when they have run: so the smallest scenario is run.
 std::vector<Line> metrics(const DataFolder& data) {
   PresetDirectories presets = data.presets_for("");
-  const Scenario smallest = read_scenario(
-      parse_json(R"({"hosts": [{"name": "A"}, {"name": "B"}],
+  const Scenario smallest = read_scenario(parse_json(R"({"hosts": [{"name": "A"}, {"name": "B"}],
                      "workload": [{"name": "w0", "from": "A", "to": "B", "size": "64 B"}]})",
-                 "smallest scenario"),
-      {}, presets);
+                                                     "smallest scenario"),
+                                          {}, presets);
   RunnerOptions options;
   options.simulate = simulate;
   const RunResult result = run_simulations({{"smallest scenario", &smallest}}, options).front();

@@ -15,10 +15,11 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr CommandText kText = {
-    "run FILE... [OPTION...]",
-    "Runs scenarios and shows what happened. FILE is a scenario's file, or its name without folder\n"
-    "and ending (rnicsim list). A file stands for a run of itself and one of each of its variants."};
+constexpr CommandText kText = {"run FILE... [OPTION...]",
+                               "Runs scenarios and shows what happened. FILE is a scenario's file, "
+                               "or its name without folder\n"
+                               "and ending (rnicsim list). A file stands for a run of itself and "
+                               "one of each of its variants."};
 
 OptionList run_options() {
   OptionList options;

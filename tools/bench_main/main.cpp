@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// The benches: how fast the simulator is. Each workload runs in a process of its own, the best of
+// `--repeat` runs counts (what else the machine does only ever slows a run down).
+//
+// Next to wall time stand figures that noise cannot touch: scheduler callbacks per data packet, and,
+// under `tools/bench --callgrind`, instructions.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <systemc>
+
+#include "scenarios/engine/scenario_file.h"
+#include "scenarios/engine/simulation.h"
+
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
+extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
+
+namespace {
+
+using rnicsim::RunResult;
+using rnicsim::Scenario;
+
+struct Workload {
+  const char* name;
+  const char* scenario;
+  double target_packets_per_second;
+  double target_callbacks;
+  double target_memory_mib;
+};
+
+constexpr Workload kWorkloads[] = {{"two_hosts", "two_hosts", 500000, 25, 100}};
+
+/// What the child hands back through its pipe.
+struct Measured {
+  double seconds = 0;
+  std::uint64_t data_packets = 0;
+  std::uint64_t packet_hops = 0;
+  std::uint64_t callbacks = 0;
+  std::uint64_t violations = 0;
+  double memory_mib = 0;  ///< set by the parent
+};
+
+Measured measure(const Scenario& scenario) {
+  rnicsim::SimulationHooks hooks;
+  hooks.timeline = false;
+  const auto begin = std::chrono::steady_clock::now();
+  const RunResult result = simulate(scenario, hooks);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  Measured out;
+  out.seconds = took.count();
+  for (const auto& [path, metric] : result.metrics)
+    if (path.size() > 18 && path.compare(path.size() - 18, 18, ".requester.packets") == 0)
+      out.data_packets += metric.value;
+  out.packet_hops = result.packet_hops;
+  out.callbacks = result.callbacks;
+  out.violations = result.violations.size();
+  return out;
+}
+
+std::optional<Measured> measure_in_child(const Scenario& scenario) {
+  int ends[2];
+  if (pipe(ends) != 0) return std::nullopt;
+  const pid_t child = fork();
+  if (child < 0) return std::nullopt;
+  if (child == 0) {
+    const Measured measured = measure(scenario);
+    const auto wrote = write(ends[1], &measured, sizeof measured);
+    _exit(wrote == sizeof measured && measured.violations == 0 ? 0 : 1);
+  }
+  close(ends[1]);
+  Measured measured;
+  const auto got = read(ends[0], &measured, sizeof measured);
+  close(ends[0]);
+  int status = 0;
+  rusage usage{};
+  wait4(child, &status, 0, &usage);
+  if (got != sizeof measured || status != 0) return std::nullopt;
+  measured.memory_mib = static_cast<double>(usage.ru_maxrss) / 1024;
+  return measured;
+}
+
+std::optional<Measured> best_of(const Scenario& scenario, unsigned repeat) {
+  std::optional<Measured> best;
+  for (unsigned i = 0; i < repeat; ++i) {
+    const std::optional<Measured> run = measure_in_child(scenario);
+    if (!run) return std::nullopt;
+    if (!best || run->seconds < best->seconds) best = run;
+  }
+  return best;
+}
+
+struct Row {
+  const char* what;
+  double value;
+  double target;
+  bool at_least;
+  const char* format;
+};
+
+void print(const Workload& workload, const std::vector<Row>& rows, nlohmann::ordered_json& json) {
+  for (const Row& row : rows) {
+    const bool met = row.target == 0 || (row.at_least ? row.value >= row.target
+                                                      : row.value <= row.target);
+    const std::string target =
+        row.target == 0 ? "" : fmt::format("{} {:.0f}", row.at_least ? ">=" : "<=", row.target);
+    std::cout << fmt::format("{:<12} {:<36} {:>14} {:>12} {}\n", workload.name, row.what,
+                             fmt::format(fmt::runtime(row.format), row.value), target,
+                             row.target == 0 ? "" : (met ? "met" : "MISSED"));
+    json[workload.name][row.what] = row.value;
+  }
+}
+
+int bench(const std::vector<std::string>& names, unsigned repeat, bool as_json) {
+  const auto folder = rnicsim::DataFolder::of_this_program();
+  nlohmann::ordered_json json;
+  if (as_json) std::cout.setstate(std::ios::failbit);
+  for (const Workload& workload : kWorkloads) {
+    if (!names.empty() && std::find(names.begin(), names.end(), workload.name) == names.end())
+      continue;
+    const std::string file = folder.find(workload.scenario);
+    auto presets = folder.presets_for(file);
+    const auto loaded = rnicsim::load_scenario(file, {{"base"}, {}}, presets);
+    const std::optional<Measured> m = best_of(loaded.runs.front(), repeat);
+    if (!m) {
+      std::cerr << "rnicsim_bench: " << workload.name << " failed\n";
+      return 3;
+    }
+    const auto packets = static_cast<double>(m->data_packets);
+    print(workload,
+          {{"data packets", packets, 0, true, "{:.0f}"},
+           {"wall time, s", m->seconds, 0, true, "{:.3f}"},
+           {"data packets per second", packets / m->seconds, workload.target_packets_per_second,
+            true, "{:.0f}"},
+           {"packet-hops per second", static_cast<double>(m->packet_hops) / m->seconds, 0, true,
+            "{:.0f}"},
+           {"callbacks per data packet", static_cast<double>(m->callbacks) / packets,
+            workload.target_callbacks, false, "{:.2f}"},
+           {"peak memory, MiB", m->memory_mib, workload.target_memory_mib, false, "{:.1f}"}},
+          json);
+  }
+  std::cout.clear();
+  if (as_json) std::cout << json.dump(2) << '\n';
+  return 0;
+}
+
+}  // namespace
+
+int sc_main(int argc, char** argv) {
+  namespace po = boost::program_options;
+  po::options_description options("rnicsim_bench [NAME...] [OPTION...]");
+  options.add_options()("json", "print JSON instead of a table")(
+      "repeat", po::value<unsigned>()->default_value(5), "runs of each, the best counts")(
+      "name", po::value<std::vector<std::string>>()->composing(), "workloads, all if none")(
+      "help", "print this");
+  po::positional_options_description positional;
+  positional.add("name", -1);
+  po::variables_map values;
+  try {
+    po::store(po::command_line_parser(argc, argv).options(options).positional(positional).run(),
+              values);
+  } catch (const po::error& error) {
+    std::cerr << "rnicsim_bench: " << error.what() << '\n';
+    return 2;
+  }
+  if (values.count("help") != 0) {
+    std::cout << options;
+    return 0;
+  }
+  std::vector<std::string> names;
+  if (values.count("name") != 0) names = values["name"].as<std::vector<std::string>>();
+  for (const std::string& name : names) {
+    const bool known = std::any_of(std::begin(kWorkloads), std::end(kWorkloads),
+                                   [&](const Workload& w) { return w.name == name; });
+    if (!known) {
+      std::cerr << "rnicsim_bench: there is no bench \"" << name << "\"; known: two_hosts\n";
+      return 2;
+    }
+  }
+  try {
+    return bench(names, std::max(1u, values["repeat"].as<unsigned>()), values.count("json") != 0);
+  } catch (const std::exception& error) {
+    std::cerr << "rnicsim_bench: " << error.what() << '\n';
+    return 2;
+  }
+}
+
+int main(int argc, char** argv) {
+  setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
+  return sc_core::sc_elab_and_sim(argc, argv);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "tools/export/terminal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/export/timeline_view.h"
+#include "tools/export/value_text.h"
+
+namespace rnicsim {
+namespace {
+
+using Relation = ExpectationSpec::Relation;
+
+/// What is measured, in the file's words.
+std::string subject_of(const ExpectationSpec& spec) {
+  if (spec.violation) return "violations " + *spec.violation;
+  return spec.ratio_to ? *spec.metric + " / " + *spec.ratio_to : *spec.metric;
+}
+
+class Summary {
+ public:
+  Summary(const JudgedRun& run, const TerminalStyle& style) : run_(run), style_(style) {}
+
+  std::string draw() {
+    out_ += inked(style_, Ink::kHeading, "SUMMARY") + '\n';
+    for (const WorkloadSpec& workload : run_.setup.workload) describe(workload);
+    for (const HostSpec& host : run_.setup.hosts) describe(host);
+    return std::move(out_);
+  }
+
+ private:
+  const Metric* find(const std::string& path) const {
+    const auto it = run_.result.metrics.find(path);
+    return it == run_.result.metrics.end() ? nullptr : &it->second;
+  }
+  double value(const std::string& path) const {
+    const Metric* metric = find(path);
+    return metric == nullptr ? 0 : metric->as_real();
+  }
+  std::string text(const std::string& path) const {
+    const Metric* metric = find(path);
+    return metric == nullptr ? "?" : short_text(metric->as_real(), metric->unit);
+  }
+
+  void line(const std::string& label, const std::string& text, Ink ink = Ink::kStep) {
+    constexpr std::size_t kLabel = 14;
+    const std::size_t width = std::max(kLabel, width_of(label) + 2);
+    std::string left = "  " + inked(style_, ink, label) + std::string(width - width_of(label), ' ');
+    for (const std::string& part : wrapped(text, kTerminalColumns - 2 - width)) {
+      out_ += left + part + '\n';
+      left = std::string(2 + width, ' ');
+    }
+  }
+
+  void describe(const WorkloadSpec& workload) {
+    const std::string path = "workload." + workload.name + '.';
+    const double messages = value(path + "messages");
+    line(workload.name,
+         fmt::format("{} writes {} to {}: {} of {} {} completed", workload.from,
+                     short_text(workload.size), workload.to, count_text(value(path + "completed")),
+                     count_text(messages), messages == 1 ? "message" : "messages"));
+    troubles(path);
+    if (value(path + "completed") == 0) return;
+    if (messages <= 1) {
+      line("", "latency " + text(path + "latency.mean") + ", from post_send to completion polled");
+      return;
+    }
+    line("", fmt::format("latency p50 {}, p99 {}, min {}, max {}", text(path + "latency.p50"),
+                         text(path + "latency.p99"), text(path + "latency.min"),
+                         text(path + "latency.max")));
+    line("", fmt::format("goodput {}, {} messages/s", text(path + "goodput"),
+                         count_text(std::round(value(path + "message_rate")))));
+  }
+
+  void troubles(const std::string& path) {
+    std::string all;
+    const auto add = [&](const char* name, const char* words) {
+      if (value(path + name) == 0) return;
+      all += (all.empty() ? "" : ", ") + text(path + name) + words;
+    };
+    add("failed", " failed");
+    add("flushed", " flushed");
+    add("mismatched_bytes", " of payload arrived wrong");
+    if (!all.empty()) line("", inked(style_, Ink::kBad, all));
+  }
+
+  void describe(const HostSpec& host) {
+    const std::string path = "host." + host.name + ".cpu.";
+    const Metric* control = find(path + "control.busy");
+    const Metric* data = find(path + "data.busy");
+    if (control == nullptr || data == nullptr) return;
+    std::string words = fmt::format("control plane {}, data plane {}", text(path + "control.busy"),
+                                    text(path + "data.busy"));
+    if (data->as_real() == 0 && is_only_target(host.name))
+      words += ": it slept through every message";
+    line("CPU of " + host.name, words);
+  }
+
+  bool is_only_target(const std::string& host) const {
+    bool received = false;
+    for (const WorkloadSpec& workload : run_.setup.workload) {
+      if (workload.from == host) return false;
+      received = received || value("workload." + workload.name + ".completed") > 0;
+    }
+    return received;
+  }
+
+  const JudgedRun& run_;
+  TerminalStyle style_;
+  std::string out_;
+};
+
+/// Failed expectations and violations, each with a mark; the others only counted.
+std::string verdict(const JudgedRun& run, const TerminalStyle& style) {
+  std::string out;
+  const auto passed = std::count_if(run.expectations.begin(), run.expectations.end(),
+                                    [](const ExpectationResult& e) { return e.passed; });
+  const bool all = passed == static_cast<std::ptrdiff_t>(run.expectations.size());
+  if (!run.expectations.empty())
+    out += inked(style, Ink::kHeading, "EXPECTATIONS") + ' ' +
+           inked(style, all ? Ink::kGood : Ink::kBad,
+                 fmt::format("{} of {} met", passed, run.expectations.size())) +
+           '\n';
+  const auto item = [&](Ink ink, const std::string& text) {
+    for (const std::string& line : wrapped(text, kTerminalColumns - 2))
+      out += "  " + inked(style, ink, line) + '\n';
+  };
+  for (const Violation& violation : run.result.violations)
+    if (run.expects(violation))
+      item(Ink::kGood, fmt::format("expected {} at {}, {}: {}", violation.kind, violation.where,
+                                   short_text(violation.when), violation.text));
+  for (const std::string& line : failure_lines(run)) item(Ink::kBad, line);
+  return out;
+}
+
+std::string title(const JudgedRun& run, const TerminalStyle& style) {
+  const std::string variant = run.setup.variant.empty() ? "" : ", variant " + run.setup.variant;
+  const std::string name = run.scenario + variant + ", seed " + std::to_string(run.setup.seed);
+  std::string out;
+  for (const std::string& line :
+       wrapped(run.setup.title.empty() ? name : run.setup.title, kTerminalColumns))
+    out += inked(style, Ink::kHeading, line) + '\n';
+  if (!run.setup.title.empty())
+    for (const std::string& line : wrapped(name, kTerminalColumns)) out += line + '\n';
+  for (const VariantSpec& variant_spec : run.setup.variants)
+    if (variant_spec.name == run.setup.variant && !variant_spec.title.empty())
+      for (const std::string& line : wrapped(variant_spec.title, kTerminalColumns))
+        out += line + '\n';
+  return out;
+}
+
+}  // namespace
+
+std::string expected_text(const ExpectationSpec& spec) {
+  switch (spec.relation) {
+    case Relation::kEquals:
+      return spec.low.text +
+             (spec.tolerance != nullptr ? " +- " + spec.tolerance->text() : std::string());
+    case Relation::kAtLeast:
+      return "at least " + spec.low.text;
+    case Relation::kAtMost:
+      return "at most " + spec.low.text;
+    case Relation::kBetween:
+      break;
+  }
+  return spec.low.text + " to " + spec.high.text;
+}
+
+std::vector<std::string> failure_lines(const JudgedRun& run) {
+  std::vector<std::string> lines;
+  for (const ExpectationResult& e : run.expectations)
+    if (!e.passed)
+      lines.push_back(fmt::format("expectation failed: {}: expected {}, found {}",
+                                  subject_of(e.spec), expected_text(e.spec),
+                                  exact_text(e.measured, e.unit)));
+  for (const Violation& v : run.result.violations)
+    if (!run.expects(v))
+      lines.push_back(fmt::format("{} at {}, {}: {}", v.kind, v.where, short_text(v.when), v.text));
+  return lines;
+}
+
+std::string terminal_view(const JudgedRun& run, const TerminalStyle& style) {
+  return title(run, style) + timeline_view(run, style) + Summary(run, style).draw() +
+         verdict(run, style);
+}
+
+}  // namespace rnicsim
