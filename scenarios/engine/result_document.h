@@ -14,8 +14,8 @@
 //   timeline       list of { step, part, begin_ps, end_ps, host, lane, block, plane, bytes,
 //                  work_request, text }. step: 1 to 8 of a WRITE, 9 its completion, 0 a fault;
 //                  lane: app, cpu, nic, wire; plane: control, data; work_request 0: none
-//   metrics        path -> { value, unit }; unit: count, B, ps, cycles, b/s, ratio; whole numbers
-//                  are exact
+//   metrics        path -> { value, unit }; unit: count, B, ps, cycles, b/s, 1/s, ratio; whole
+//                  numbers are exact
 //   expectations   list of { id, metric or violation, ratio_to, relation, expected, tolerance,
 //                  measured, unit, passed, source }. relation: equals, at_least, at_most, between
 //                  (expected is then a list of two); numbers are in `unit`; tolerance is the

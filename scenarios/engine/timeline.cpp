@@ -46,7 +46,7 @@ void Timeline::control_plane(const ProbeRecord& r) {
       break;
     case ProbeKind::kRegisterPin:
       add(2, "pin", "cpu", "driver", time_in(r.a), r.b,
-          "the kernel pins the pages, so that they stay where they are");
+          "the kernel pins every page");
       break;
     case ProbeKind::kRegisterTable:
       add(2, "table", "cpu", "driver", time_in(r.a), r.b,
@@ -54,11 +54,11 @@ void Timeline::control_plane(const ProbeRecord& r) {
       break;
     case ProbeKind::kRegisterKey:
       add(2, "key", "cpu", "driver", time_in(r.a), 0,
-          "issues lkey and rkey, and tells the NIC");
+          "issues lkey and rkey, tells the NIC");
       break;
     case ProbeKind::kControlMessage:
       add(3, "hand over", "app", "control_channel", time_in(r.a), r.b,
-          "address, length and rkey, over a channel of given latency");
+          "over a control channel of configured latency");
       break;
     default: break;
   }
@@ -81,29 +81,29 @@ void Timeline::data_plane(const ProbeRecord& r, Parts& parts) {
     grow(parts, row, host(r), begin, r.time, bytes, r.work_request);
   };
   static constexpr Row kPost{4, "descriptor", "cpu", "verbs", "data",
-                             "post_send writes a descriptor into the send queue in host RAM"};
+                             "descriptor into the send queue"};
   static constexpr Row kRing{4, "doorbell", "cpu", "verbs", "data",
-                             "rings the doorbell: one MMIO write, no kernel"};
+                             "doorbell: one MMIO write, no kernel"};
   static constexpr Row kFetch{4, "fetch", "nic", "wqe_fetch", "data",
-                              "the NIC reads the descriptor by DMA"};
+                              "NIC reads the descriptor by DMA"};
   static constexpr Row kRead{5, "payload read", "nic", "requester", "data",
-                             "reads the payload from host RAM by DMA"};
+                             "payload read from RAM by DMA"};
   static constexpr Row kWire{6, "packets", "wire", "port", "data",
-                             "packets [address + rkey | data] cross the wire"};
+                             "packets [address + rkey | data]"};
   static constexpr Row kKey{7, "rkey check", "nic", "key_checker", "data",
-                            "checks the rkey: valid, domain, bounds, rights"};
+                            "rkey: valid, domain, bounds, rights"};
   static constexpr Row kPage{7, "translation", "nic", "translation_cache", "data",
-                             "translates virtual to physical addresses"};
+                             "virtual to physical address"};
   static constexpr Row kWrite{8, "DMA write", "nic", "responder", "data",
-                              "writes straight into the application's memory"};
+                              "into the application's memory"};
   static constexpr Row kAck{9, "ACK", "wire", "responder", "data",
-                            "the acknowledgement travels back"};
+                            "acknowledgement travels back"};
   static constexpr Row kCqe{9, "CQE", "nic", "cqe_writer", "data",
-                            "the NIC writes a completion entry into host RAM"};
+                            "completion entry into host RAM"};
   static constexpr Row kPoll{9, "polled", "cpu", "verbs", "data",
-                             "the polling CPU finds the completion"};
+                             "the polling CPU finds it"};
   switch (r.kind) {
-    case ProbeKind::kPostSend: add(kPost, time_in(r.a), r.b); break;
+    case ProbeKind::kPostSend: add(kPost, time_in(r.a), 0); break;
     case ProbeKind::kDoorbellRung: add(kRing, time_in(r.a), 8); break;
     case ProbeKind::kWqeFetchStart: add(kFetch, r.time, r.a); break;
     case ProbeKind::kWqeFetched: add(kFetch, r.time, 0); break;
@@ -173,7 +173,7 @@ std::vector<TimelineRecord> Timeline::take() {
     Parts& parts = work_request.second;
     const auto page = parts.find("7translation");
     if (page != parts.end() && page->second.misses != 0)
-      page->second.record.text += " (" + std::to_string(page->second.misses) + " missed the TLB)";
+      page->second.record.text += ", " + std::to_string(page->second.misses) + " missed";
     for (const auto& part : parts) all.push_back(part.second.record);
   }
   all.insert(all.end(), faults_.begin(), faults_.end());

@@ -10,7 +10,8 @@ struct UnitName {
 };
 constexpr UnitName kNames[] = {{Unit::kCount, "count"},       {Unit::kBytes, "B"},
                                {Unit::kPicoseconds, "ps"},    {Unit::kCycles, "cycles"},
-                               {Unit::kBitsPerSecond, "b/s"}, {Unit::kRatio, "ratio"}};
+                               {Unit::kBitsPerSecond, "b/s"}, {Unit::kPerSecond, "1/s"},
+                               {Unit::kRatio, "ratio"}};
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 
 namespace rnicsim {
 
-const char* unit_name(Unit unit);  ///< count, B, ps, cycles, b/s, ratio
+const char* unit_name(Unit unit);  ///< count, B, ps, cycles, b/s, 1/s, ratio
 /// kCount for a name that is none.
 Unit unit_of_name(std::string_view name);
 

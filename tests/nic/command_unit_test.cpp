@@ -19,7 +19,7 @@ struct Fresh {
   PacketPool pool;
   test::PacketRecorder wire;
   Scheduler scheduler{"scheduler"};
-  test::BenchNic host{"nic", scheduler, pool, 0, {}};
+  test::BenchNic host{"host", scheduler, pool, 0, {}};
 };
 
 }  // namespace

@@ -264,8 +264,8 @@ std::string times_with(Kind kind) {
   return test::in_own_process([kind] {
     Scheduler scheduler("scheduler");
     AnsweringTarget target(scheduler, kind);
-    PcieEndpoint pcie(scheduler, PcieEndpointConfig{}, Bytes(512), "pcie");
-    pcie.socket.bind(target.socket);
+    test::EndpointModule device("device", scheduler, PcieEndpointConfig{}, target.socket);
+    PcieEndpoint& pcie = device.pcie;
     test::Notes notes(scheduler);
     std::uint8_t bytes[64];
     struct Submit {

@@ -23,14 +23,22 @@ struct Notes {
 };
 using Noted = std::vector<std::pair<std::uint64_t, Time>>;
 
+/// A port must stand in a module.
+struct EndpointModule : sc_core::sc_module {
+  EndpointModule(const sc_core::sc_module_name& name, Scheduler& scheduler,
+                 const PcieEndpointConfig& config, tlm::tlm_target_socket<64>& target)
+      : sc_module(name), pcie(scheduler, config, Bytes(512), "pcie") {
+    pcie.socket.bind(target);
+  }
+  PcieEndpoint pcie;
+};
+
 struct EndpointBench {
   static constexpr Time kRead = Time::ns(300);
   static constexpr Time kWrite = Time::ns(200);
 
   explicit EndpointBench(const PcieEndpointConfig& config = {})
-      : pcie(scheduler, config, Bytes(512), "pcie") {
-    pcie.socket.bind(memory.socket);
-  }
+      : device("device", scheduler, config, memory.socket) {}
   /// Calls a function at a time of the simulation.
   void at(Time time, std::function<void()> function) {
     actions.push_back(std::move(function));
@@ -41,7 +49,8 @@ struct EndpointBench {
 
   Scheduler scheduler{"scheduler"};
   FakeDmaMemory memory{"memory", scheduler, kRead, kWrite, 4 << 20};
-  PcieEndpoint pcie;
+  EndpointModule device;
+  PcieEndpoint& pcie = device.pcie;
   Notes notes{scheduler};
   std::vector<std::function<void()>> actions;
 };

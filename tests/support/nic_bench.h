@@ -55,15 +55,16 @@ struct BenchOptions {
 };
 
 /// A NIC with its own memory and driver.
-class BenchNic {
+class BenchNic : public sc_core::sc_module {
  public:
-  BenchNic(const std::string& name, Scheduler& scheduler, PacketPool& pool, std::uint8_t index,
-           const BenchOptions& options)
-      : memory((name + "_memory").c_str(), scheduler, kReadLatency, kWriteLatency),
-        nic(name.c_str(),
+  BenchNic(const sc_core::sc_module_name& name, Scheduler& scheduler, PacketPool& pool,
+           std::uint8_t index, const BenchOptions& options)
+      : sc_module(name),
+        memory("memory", scheduler, kReadLatency, kWriteLatency),
+        nic("nic",
             {scheduler, pool, identity(index), index, options.rate, Bytes(512), options.elided, 1},
             options.nic),
-        cpu((name + "_cpu").c_str()),
+        cpu("cpu"),
         driver(
             memory.bytes.data(), memory.bytes.size(),
             [this](std::uint64_t offset, const std::uint8_t* data, unsigned bytes) {
@@ -158,7 +159,7 @@ struct OneNic {
   BenchOptions options;
   PacketPool pool;
   Scheduler scheduler{"scheduler"};
-  BenchNic host{"nic", scheduler, pool, 0, options};
+  BenchNic host{"host", scheduler, pool, 0, options};
   PacketRecorder wire;
   std::vector<PacketRef> arriving;
 };

@@ -45,6 +45,8 @@ std::string short_text(double value, Unit unit) {
                             {1099511627776.0, " TiB"}});
     case Unit::kBitsPerSecond:
       return scaled(value, {{1, " b/s"}, {1e3, " Kb/s"}, {1e6, " Mb/s"}, {1e9, " Gb/s"}});
+    case Unit::kPerSecond:
+      return count_text(std::round(value)) + "/s";
     case Unit::kCycles:
       return plain(value) + " cycles";
     case Unit::kRatio:
