@@ -85,7 +85,9 @@ template <bool kCommit>
 Time PcieDirection::advance(State& state, Time limit, Time best) {
   while (state.active != 0 && state.now.time < limit) {
     if (!kCommit && state.now.time + shortest_delay(state.active) >= best) break;
-    if (serve_alone<kCommit>(state, limit, best)) continue;
+    const Alone alone = serve_alone<kCommit>(state, limit, best);
+    if (alone == Alone::kServed) continue;
+    if (alone == Alone::kLater) break;
     take_returns(state);
     const Choice choice = choose(state);
     if (choice.blind) {
@@ -323,16 +325,17 @@ void PcieDirection::end_train(State& state, unsigned stream, Time end) {
   if (++position.index == streams_[stream].size()) state.active &= ~(1U << stream);
 }
 
-/// The usual case: one stream has something to send, and credits for all that is left of its train,
-/// whose last turn begins before `limit`. False, and nothing done, if it is not so.
+/// The usual case: one stream has something to send, and credits for all that is left of its train.
+/// Its turns then need no decision until another stream has something, so the train is sent whole,
+/// or, as long as its last turn does not begin before `limit`, left for later whole.
 template <bool kCommit>
-bool PcieDirection::serve_alone(State& state, Time limit, Time& best) {
-  if ((state.active & (state.active - 1)) != 0) return false;
+PcieDirection::Alone PcieDirection::serve_alone(State& state, Time limit, Time& best) {
+  if ((state.active & (state.active - 1)) != 0) return Alone::kNo;
   const auto stream = static_cast<unsigned>(__builtin_ctz(state.active));
   const Queued& queued = head(state, stream);
   const Train& train = queued.train;
   if (train.eligible > state.now.time) {
-    if (train.eligible >= limit) return false;
+    if (train.eligible >= limit) return Alone::kLater;
     state.now = {train.eligible, 0};
   }
   const Head position = state.heads[stream];
@@ -341,7 +344,7 @@ bool PcieDirection::serve_alone(State& state, Time limit, Time& best) {
   const std::uint32_t full_turns = (remaining - 1) / queued.turn_bytes;
   const std::uint32_t full_bytes = full_turns * queued.turn_bytes;
   const Instant last_turn = after(state.now, full_bytes);
-  if (last_turn.time >= limit) return false;
+  if (last_turn.time >= limit) return Alone::kLater;
   const Instant end = after(last_turn, remaining - full_bytes);
   if (train.kind != TlpClass::kCompletion) {
     take_returns(state);
@@ -350,7 +353,7 @@ bool PcieDirection::serve_alone(State& state, Time limit, Time& best) {
         started ? position.needed : PcieCredits{train.tlps, train.data_credits};
     const PcieCredits each = queued.turn_credits;
     const PcieCredits full{each.headers * full_turns, each.data * full_turns};
-    if (!covers(state.credits[kind].available, needed) || !covers(needed, full)) return false;
+    if (!covers(state.credits[kind].available, needed) || !covers(needed, full)) return Alone::kNo;
     if (train.kind == TlpClass::kNonPosted) {
       consume<kCommit>(
           state, train.kind,
@@ -370,7 +373,7 @@ bool PcieDirection::serve_alone(State& state, Time limit, Time& best) {
   state.owed &= ~(1U << stream);
   end_train<kCommit>(state, stream, end.rounded_up());
   if (!kCommit) best = std::min(best, end.rounded_up() + config_.delivery_delay[stream]);
-  return true;
+  return Alone::kServed;
 }
 
 void PcieDirection::start(State& state, unsigned stream) {

@@ -168,8 +168,9 @@ class PcieDirection {
   void take_ramps(CreditState& credits, unsigned kind, const Instant& now) const;
   std::uint32_t due_of(const Ramp& ramp, std::uint32_t taken, const Instant& now) const;
   Instant next_return(const State& state, unsigned kind) const;
+  enum class Alone : std::uint8_t { kServed, kLater, kNo };
   template <bool kCommit>
-  bool serve_alone(State& state, Time limit, Time& best);
+  Alone serve_alone(State& state, Time limit, Time& best);
   template <bool kCommit>
   bool skip_rounds(State& state, const Choice& choice, Time limit);
   std::uint32_t rounds_possible(const State& state, const Choice& choice, Time limit) const;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "nic/command_unit.h"
 
+#include <algorithm>
+
 #include "nic/wqe_fetch.h"
 
 namespace rnicsim {
 
 namespace {
+
+constexpr std::uint8_t kMaxLogObjects = 24;  // numbers of queue pairs, queues and keys have 24 bits
 
 std::uint32_t mailbox_bytes(abi::CommandOpcode opcode) {
   switch (opcode) {
@@ -93,6 +97,8 @@ abi::CommandStatus CommandUnit::run() {
   const std::uint32_t object = entry_.object;
   if (entry_.opcode == CommandOpcode::kInitHca) {
     const auto tables = abi::HcaTables::read(mailbox_.data());
+    if (std::max({tables.log_qps, tables.log_cqs, tables.log_keys}) > kMaxLogObjects)
+      return CommandStatus::kBadObject;
     w_.contexts.set_table(tables.qp_contexts, 1u << tables.log_qps);
     w_.cq_contexts.set_table(tables.cq_contexts, 1u << tables.log_cqs);
     w_.keys.set_table(tables.key_entries, 1u << tables.log_keys);

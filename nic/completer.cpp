@@ -91,7 +91,7 @@ void Completer::fail_front(NicQueuePair& qp, abi::QpContext& context, Completion
   if (!qp.outstanding.empty()) {
     failed = qp.outstanding.front();
     qp.outstanding.pop();
-  } else if (qp.has_wqe_to_send()) {
+  } else if (qp.has_wqe_to_send() && qp.started) {
     const SendWqe& wqe = qp.wqe(qp.sending);
     failed.wqe_index = wqe.block;
     failed.opcode = wqe.opcode;

@@ -21,9 +21,17 @@ void CqeWriter::arm() {
 
 void CqeWriter::write_front() {
   const Waiting& front = queue_.front();
+  if (!contexts_.in_range(front.cqn.value())) {
+    drop_front();
+    return;
+  }
   abi::CqContext* context =
       contexts_.lookup(front.cqn.value(), call<&CqeWriter::write_front>(this), front.work_request);
   if (context == nullptr) return;
+  if (!context->valid) {
+    drop_front();
+    return;
+  }
   const std::uint32_t index = context->producer_index++;
   contexts_.mark_dirty(front.cqn.value());
   abi::Cqe cqe = front.cqe;
@@ -49,9 +57,18 @@ void CqeWriter::write_front() {
   arm();
 }
 
+/// Software gave its queue pair a completion queue that does not exist: there is nowhere to write.
+void CqeWriter::drop_front() {
+  ++dropped_;
+  queue_.pop();
+  armed_ = false;
+  arm();
+}
+
 void CqeWriter::report(const MetricScope& scope) const {
   scope.count("cqes", written_, "completion entries written");
   scope.count("req_cqe_error", errors_, "of these, with an error status");
+  scope.count("dropped", dropped_, "entries of completion queues that do not exist");
   scope.time("busy", pipeline_.busy(), "time the writer's pipeline was taken");
   scope.time("stalled.interval", pipeline_.stalled(), "entries waited for the pipeline");
   scope.count("occupancy.max", most_queued_, "most entries waiting");

@@ -40,6 +40,7 @@ class CqeWriter {
   };
   void arm();
   void write_front();
+  void drop_front();
 
   Scheduler& scheduler_;
   PcieEndpoint& pcie_;
@@ -49,6 +50,7 @@ class CqeWriter {
   bool armed_ = false;
   std::uint64_t written_ = 0;
   std::uint64_t errors_ = 0;
+  std::uint64_t dropped_ = 0;
   std::size_t most_queued_ = 0;
 };
 

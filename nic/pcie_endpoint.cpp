@@ -264,11 +264,9 @@ void PcieEndpoint::report(const MetricScope& scope) const {
              "a read waited for read buffer");
   for (std::size_t i = 0; i < kDmaPurposes; ++i) {
     const std::string purpose = name_of(static_cast<DmaPurpose>(i));
-    if (read_by_purpose_[i] != Bytes(0))
-      scope.bytes("read." + purpose, read_by_purpose_[i], "bytes read by DMA for this purpose");
-    if (written_by_purpose_[i] != Bytes(0))
-      scope.bytes("written." + purpose, written_by_purpose_[i],
-                  "bytes written by DMA for this purpose");
+    scope.bytes("read." + purpose, read_by_purpose_[i], "bytes read by DMA for this purpose");
+    scope.bytes("written." + purpose, written_by_purpose_[i],
+                "bytes written by DMA for this purpose");
   }
 }
 

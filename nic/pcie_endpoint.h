@@ -120,7 +120,6 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   std::array<Time, 3> stalled_{};
   std::uint64_t reads_ = 0;
   std::uint64_t writes_ = 0;
-  std::uint64_t errors_ = 0;
   std::array<Bytes, kDmaPurposes> read_by_purpose_{};
   std::array<Bytes, kDmaPurposes> written_by_purpose_{};
   std::uint32_t most_tags_ = 0;

@@ -234,8 +234,13 @@ bool Responder::refuse_late(Slot& slot, std::uint64_t sequence) {
       w_.contexts.lookup(qpn.value(), call<&Responder::translate>(this, sequence));
   if (context == nullptr) return false;
   slot.verdict = Verdict::kDrop;
-  if (context->state == QpState::kRtr || context->state == QpState::kRts)
+  if (context->state == QpState::kRtr || context->state == QpState::kRts) {
+    // What was accepted behind it meanwhile is not complete: the NAK counts what came before.
+    const std::uint32_t own = ends_message(slot.packet->bth.opcode) ? 1 : 0;
+    const std::uint32_t msn = slot.aeth.msn - own;
     refuse(slot, w_.qps.at(qpn), *context, NakCode::kRemoteAccessError);
+    slot.aeth = Aeth::nak(msn, NakCode::kRemoteAccessError);
+  }
   return true;
 }
 

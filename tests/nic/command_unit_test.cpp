@@ -11,7 +11,7 @@ using test::OneNic;
 
 namespace {
 
-constexpr Time kCycle = Time::ps(2500);
+const Clock kClock{Frequency::mhz(400)};
 
 /// A NIC that has been told nothing yet.
 struct Fresh {
@@ -34,7 +34,7 @@ TEST_CASE("a command costs its doorbell, two reads, the firmware and one write")
   REQUIRE(bench.driver().command(CommandOpcode::kModifyQp, 1) == CommandStatus::kOk);
   const auto log = bench.host.memory.of(DmaPurpose::kCommand);
   REQUIRE(log.size() == 3);
-  const Time read = Clock(Frequency::mhz(400)).after(start, Cycles(8));
+  const Time read = kClock.after(start, Cycles(8));
   CHECK(log[0].begin == read);
   CHECK(log[0].bytes == 64);
   CHECK(log[1].begin == read + test::kReadLatency);
@@ -116,24 +116,30 @@ TEST_CASE("a query tells the start values that each state took") {
   CHECK(context.send_producer == 0);
 }
 
-TEST_CASE("a doorbell during a command makes the NIC look again when it is done") {
+TEST_CASE("a doorbell that comes while an entry is read makes the NIC read again") {
   OneNic bench;
   auto& driver = bench.driver();
-  // The entry is handed over only after the NIC has read it as not its own.
-  const Time start = bench.scheduler.now();
-  struct Late {
+  struct Software {
     test::MiniDriver& driver;
-    void hand_over() {
-      driver.write_command(CommandOpcode::kDisableKey, 3);
-      driver.ring_command();
-    }
-  } late{driver};
-  driver.ring_command();
-  const Time read = Clock(Frequency::mhz(400)).after(start, Cycles(8)) + test::kReadLatency;
-  // Handed over before the first read has come, but after the memory gave its bytes: the fake
-  // samples at the end, so the owner byte is taken back for that one instant.
-  bench.scheduler.at(read - kCycle * 20, call<&Late::hand_over>(&late));
+    void ring() { driver.ring_command(); }
+    void hand_over() { driver.write_command(CommandOpcode::kDisableKey, 3); }
+  } software{driver};
+  const Time start = bench.scheduler.now();
+  const Time read = kClock.after(start, Cycles(8)) + test::kReadLatency;
+  driver.ring_command();  // the entry is still software's
+  bench.scheduler.at_software(read - 50_ns, call<&Software::ring>(&software));
+  bench.scheduler.at_software(read + 1_ns, call<&Software::hand_over>(&software));
   bench.run();
   CHECK_FALSE(abi::CommandEntry::read(driver.at(driver.command_queue)).hardware_owned);
+  CHECK(bench.host.metric("command_unit.commands") == 3);  // after kInitHca and kCreateCq
   CHECK(bench.host.nic.idle());
+}
+
+TEST_CASE("tables of more objects than numbers have bits are refused") {
+  Fresh fresh;
+  auto& driver = fresh.host.driver;
+  driver.set_command_queue();
+  driver.tables.log_keys = 25;
+  driver.tables.write(driver.at(driver.mailbox));
+  CHECK(driver.command(CommandOpcode::kInitHca) == CommandStatus::kBadObject);
 }

@@ -294,3 +294,22 @@ TEST_CASE("a queue pair works again after reset, from the start of its ring") {
   bench.answer(Psn(501), Aeth::ack(2));
   CHECK(bench.completions() == "0:0 1:0 ");
 }
+
+TEST_CASE("an entry of a completion queue that does not exist is written nowhere") {
+  Bench bench;
+  test::QpOptions options;
+  options.cqn = Cqn(5);  // never made
+  bench.driver().add_qp(Qpn(2), options);
+  options.cqn = Cqn(1000);  // beyond the table
+  bench.driver().add_qp(Qpn(3), options);
+  for (const Qpn qpn : {Qpn(2), Qpn(3)}) {
+    test::MiniDriver::Write w;
+    w.gather = {{bench.region.start, 64, MemoryKey(9)}};
+    bench.driver().post(qpn, w);
+    bench.driver().ring(qpn);
+  }
+  bench.run();
+  CHECK(bench.host.memory.of(DmaPurpose::kCompletionQueue).empty());
+  CHECK(bench.host.metric("cqe_writer.dropped") == 2);
+  CHECK(bench.host.nic.idle());
+}

@@ -176,8 +176,8 @@ class AnsweringTarget : public sc_core::sc_module, public tlm::tlm_fw_transport_
   static constexpr Time kLatency = Time::ns(100);
   static constexpr Time kRequestTime = Time::ns(40);
 
-  AnsweringTarget(Scheduler& scheduler, Kind kind)
-      : sc_module(sc_core::sc_module_name("target")), kind_(kind), scheduler_(scheduler) {
+  AnsweringTarget(const sc_core::sc_module_name& name, Scheduler& scheduler, Kind kind)
+      : sc_module(name), kind_(kind), scheduler_(scheduler) {
     socket.bind(*this);
   }
   tlm::tlm_target_socket<64> socket{"socket"};
@@ -263,7 +263,7 @@ using Kind = AnsweringTarget::Kind;
 std::string times_with(Kind kind) {
   return test::in_own_process([kind] {
     Scheduler scheduler("scheduler");
-    AnsweringTarget target(scheduler, kind);
+    AnsweringTarget target("target", scheduler, kind);
     test::EndpointModule device("device", scheduler, PcieEndpointConfig{}, target.socket);
     PcieEndpoint& pcie = device.pcie;
     test::Notes notes(scheduler);

@@ -88,7 +88,9 @@ std::optional<Measured> measure_in_child(const Scenario& scenario) {
   return measured;
 }
 
-std::optional<Measured> best_of(const Scenario& scenario, unsigned repeat) {
+/// With `in_process` a single run in this process, for valgrind to watch.
+std::optional<Measured> best_of(const Scenario& scenario, unsigned repeat, bool in_process) {
+  if (in_process) return measure(scenario);
   std::optional<Measured> best;
   for (unsigned i = 0; i < repeat; ++i) {
     const std::optional<Measured> run = measure_in_child(scenario);
@@ -119,7 +121,7 @@ void print(const Workload& workload, const std::vector<Row>& rows, nlohmann::ord
   }
 }
 
-int bench(const std::vector<std::string>& names, unsigned repeat, bool as_json) {
+int bench(const std::vector<std::string>& names, unsigned repeat, bool in_process, bool as_json) {
   const auto folder = rnicsim::DataFolder::of_this_program();
   nlohmann::ordered_json json;
   if (as_json) std::cout.setstate(std::ios::failbit);
@@ -129,7 +131,7 @@ int bench(const std::vector<std::string>& names, unsigned repeat, bool as_json) 
     const std::string file = folder.find(workload.scenario);
     auto presets = folder.presets_for(file);
     const auto loaded = rnicsim::load_scenario(file, {{"base"}, {}}, presets);
-    const std::optional<Measured> m = best_of(loaded.runs.front(), repeat);
+    const std::optional<Measured> m = best_of(loaded.runs.front(), repeat, in_process);
     if (!m) {
       std::cerr << "rnicsim_bench: " << workload.name << " failed\n";
       return 3;
@@ -158,6 +160,7 @@ int sc_main(int argc, char** argv) {
   namespace po = boost::program_options;
   po::options_description options("rnicsim_bench [NAME...] [OPTION...]");
   options.add_options()("json", "print JSON instead of a table")(
+      "in-process", "one run, in this process: for valgrind")(
       "repeat", po::value<unsigned>()->default_value(5), "runs of each, the best counts")(
       "name", po::value<std::vector<std::string>>()->composing(), "workloads, all if none")(
       "help", "print this");
@@ -186,7 +189,8 @@ int sc_main(int argc, char** argv) {
     }
   }
   try {
-    return bench(names, std::max(1u, values["repeat"].as<unsigned>()), values.count("json") != 0);
+    return bench(names, std::max(1u, values["repeat"].as<unsigned>()),
+                 values.count("in-process") != 0, values.count("json") != 0);
   } catch (const std::exception& error) {
     std::cerr << "rnicsim_bench: " << error.what() << '\n';
     return 2;

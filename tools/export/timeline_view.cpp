@@ -43,14 +43,16 @@ class View {
     const bool one_way = std::all_of(workload.begin(), workload.end(), [&](const auto& w) {
       return w.from == workload.front().from && w.to == workload.front().to;
     });
-    // With traffic both ways, A is whoever writes.
+    for (const WorkloadSpec& w : workload) messages_ += w.count * w.queue_pairs;
+    for (const HostSpec& host : run.setup.hosts) hosts_.push_back(host.name);
     from_ = workload.empty() || !one_way ? "the writer" : workload.front().from;
     to_ = workload.empty() || !one_way ? "the target" : workload.front().to;
-    for (const TimelineRecord& r : run.result.timeline)
+    for (const TimelineRecord& r : merged(run.result.timeline))
       lane_width_ = std::min(std::max(lane_width_, width_of(lane_of(r))), kMaxLane);
   }
 
-  std::string draw(const Records& timeline) {
+  std::string draw(const Records& records) {
+    const Records timeline = merged(records);
     if (style_.timeline) {
       control_plane(select(
           timeline, [](const TimelineRecord& r) { return r.step != kFault && r.plane != "data"; }));
@@ -62,6 +64,32 @@ class View {
   }
 
  private:
+  std::size_t place_of(const std::string& host) const {
+    return static_cast<std::size_t>(std::find(hosts_.begin(), hosts_.end(), host) - hosts_.begin());
+  }
+
+  /// In the order of steps, times and hosts; what both sides do alike at the same time is one row.
+  Records merged(const Records& records) const {
+    Records sorted = records;
+    std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) {
+      if (a.step != b.step) return a.step < b.step;
+      return a.begin != b.begin ? a.begin < b.begin : place_of(a.host) < place_of(b.host);
+    });
+    Records rows;
+    for (TimelineRecord& r : sorted) {
+      TimelineRecord* last = rows.empty() ? nullptr : &rows.back();
+      const bool alike = last != nullptr && r.work_request == 0 && r.step != kFault &&
+                         last->step == r.step && last->part == r.part && last->lane == r.lane &&
+                         last->begin == r.begin && last->end == r.end && last->bytes == r.bytes &&
+                         last->text == r.text;
+      if (alike)
+        last->host += ", " + r.host;
+      else
+        rows.push_back(std::move(r));
+    }
+    return rows;
+  }
+
   static std::string lane_of(const TimelineRecord& r) { return r.host + ' ' + r.lane; }
 
   std::string title_of(int step) const {
@@ -99,14 +127,14 @@ class View {
 
   void column_names(bool bars) {
     std::string line = std::string(kIndent, ' ') + padded("", lane_width_) +
-                       fmt::format(" {:>11} {:>8} {:>8}  ", "begins, us", "takes", "bytes");
+                       fmt::format(" {:>10} {:>8} {:>8}  ", "begins, us", "takes", "bytes");
     if (bars) line += "first" + padded_left("last ", kBarCells - 5);
     out_ += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
 
   void control_plane(const Records& records) {
     if (records.empty()) return;
-    heading("CONTROL PLANE", ": once, before any message; CPUs at work", "");
+    heading("CONTROL PLANE", ": once, before any message; kernel and CPUs at work", "");
     column_names(false);
     steps(records, Time(), Time(), false);
   }
@@ -128,8 +156,8 @@ class View {
         end = std::max(end, r.end);
       }
       const std::string which =
-          messages.size() == 1 ? "for each message" : "message " + std::to_string(i + 1);
-      heading("DATA PLANE", ": " + which + "; NICs at work, steps overlap",
+          messages_ == 1 ? "per message" : fmt::format("message {} of {}", i + 1, messages_);
+      heading("DATA PLANE", ": " + which + ", no kernel; NICs at work, their steps overlap",
               "all of it: " + short_text(end - begin));
       column_names(true);
       steps(of_one, begin, end, true);
@@ -141,7 +169,7 @@ class View {
     for (const TimelineRecord& r : records) {
       if (r.step != step) {
         step = r.step;
-        const std::string number = step <= 8 ? std::to_string(step) : " ";
+        const std::string number = step <= 8 ? std::to_string(step) : "*";
         out_ += ' ' + inked(style_, Ink::kStep, number + "  " + title_of(step)) + '\n';
       }
       row(r, bars ? bar_of(r, begin, end) : std::string());
@@ -151,7 +179,7 @@ class View {
   void row(const TimelineRecord& r, const std::string& bar) {
     const bool instant = r.begin == r.end;
     const std::string left = fmt::format(
-        "{}{} {:>11.3f} {:>8} {:>8}  ", std::string(kIndent, ' '),
+        "{}{} {:>10.3f} {:>8} {:>8}  ", std::string(kIndent, ' '),
         padded(wrapped(lane_of(r), lane_width_).front(), lane_width_), r.begin.as_us(),
         instant ? "" : short_text(r.end - r.begin), r.bytes == 0 ? "" : short_text(Bytes(r.bytes)));
     const std::string shown = bar.empty() ? "" : inked(style_, Ink::kBar, bar) + "  ";
@@ -172,7 +200,7 @@ class View {
     out_ += inked(style_, Ink::kBad, "FAULTS") + '\n';
     for (const TimelineRecord& r : records) {
       const std::string left = fmt::format(
-          "{}{} {:>11.3f}  ", std::string(kIndent, ' '),
+          "{}{} {:>10.3f}  ", std::string(kIndent, ' '),
           padded(wrapped(lane_of(r), lane_width_).front(), lane_width_), r.begin.as_us());
       text_behind(left, width_of(left), r.block + ": " + r.text);
     }
@@ -181,6 +209,8 @@ class View {
   TerminalStyle style_;
   std::string from_;
   std::string to_;
+  std::vector<std::string> hosts_;
+  std::uint64_t messages_ = 0;
   std::size_t lane_width_ = 6;
   std::string out_;
 };
