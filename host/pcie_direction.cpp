@@ -344,10 +344,11 @@ PcieDirection::Alone PcieDirection::serve_alone(State& state, Time limit, Time& 
   const std::uint32_t full_turns = (remaining - 1) / queued.turn_bytes;
   const std::uint32_t full_bytes = full_turns * queued.turn_bytes;
   const Instant last_turn = after(state.now, full_bytes);
-  if (last_turn.time >= limit) return Alone::kLater;
   const Instant end = after(last_turn, remaining - full_bytes);
+  // Only with its credits in hand: those that come back meanwhile must not be decided on later.
+  if (train.kind != TlpClass::kCompletion) take_returns(state);
   if (train.kind != TlpClass::kCompletion) {
-    take_returns(state);
+
     const auto kind = static_cast<unsigned>(train.kind);
     const PcieCredits needed =
         started ? position.needed : PcieCredits{train.tlps, train.data_credits};

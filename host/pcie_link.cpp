@@ -86,6 +86,7 @@ std::uint32_t PcieLink::make(tlm::tlm_generic_payload& payload) {
   t.bytes = Bytes(payload.get_data_length());
   t.supported = memory_.contains(t.address, t.bytes);
   const bool known = t.extension != nullptr;
+  if (known) t.extension->scheduled_target = true;
   t.purpose = known ? t.extension->purpose : DmaPurpose::kPayload;
   t.work_request = known ? t.extension->work_request : WorkRequestId();
   t.elided = known && t.extension->elided;
@@ -278,13 +279,15 @@ void PcieLink::pump_responses() {
   while (!in_response_ && !responses_.empty()) {
     tlm::tlm_generic_payload* payload = responses_.take();
     const bool managed = payload->has_mm();
+    const auto* extension = payload->get_extension<DmaExtension>();
+    const bool ours = extension != nullptr && extension->scheduled_initiator;
     tlm::tlm_phase phase = tlm::BEGIN_RESP;
     sc_core::sc_time delay = scheduler_.annotation();
     in_response_ = true;
     const tlm::tlm_sync_enum answer = dma_socket->nb_transport_bw(*payload, phase, delay);
     if (answer != tlm::TLM_ACCEPTED) in_response_ = false;
     if (managed) payload->release();
-    scheduler_.ask_kernel();
+    if (!ours) scheduler_.ask_kernel();
   }
 }
 

@@ -39,6 +39,10 @@ struct DmaExtension : tlm::tlm_extension<DmaExtension> {
   bool relaxed_ordering = false;   ///< TLP attribute RO; never set on queue entries
   bool no_snoop = false;
   bool elided = false;             ///< account the bytes, move none
+  /// Set by a side that schedules through model/scheduler only: the other need not ask the kernel
+  /// what a call to it may have scheduled there.
+  bool scheduled_initiator = false;
+  bool scheduled_target = false;
   WorkRequestId work_request;
   Time first_byte;  ///< set by the link: first byte at its receiver
   Time last_byte;   ///< set by the link: last byte at its receiver

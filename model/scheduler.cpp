@@ -19,7 +19,7 @@ Scheduler::Scheduler(const sc_core::sc_module_name& name, bool run_ahead)
   sc_core::sc_spawn([this] { drain(); }, "drain", &options);
 }
 
-Time Scheduler::kernel_now() {
+Time Scheduler::read_kernel() {
   return Time::ps(static_cast<std::int64_t>(sc_core::sc_time_stamp().value()));
 }
 
@@ -73,6 +73,7 @@ Time Scheduler::limit() const {
 void Scheduler::drain() {
   wake_.cancel();
   ask_kernel();
+  drained_at_ = read_kernel();
   draining_ = true;
   try {
     while (!stop_ && !thread_runs_ && run_next()) {
@@ -144,6 +145,7 @@ Time Scheduler::enter_foreign(const sc_core::sc_time& delay) {
 
 /// Runs the hardware that is due up to `limit` on behalf of a foreign process.
 void Scheduler::drain_through(Time limit) {
+  drained_at_ = read_kernel();
   draining_ = true;
   try {
     while (!stop_) {

@@ -119,7 +119,9 @@ class Scheduler : public sc_core::sc_module {
   void arm(Time time);
   void arm_next();
   void start_kernel(Time end);
-  static Time kernel_now();
+  /// The kernel stands still while a callback runs.
+  Time kernel_now() const { return draining_ ? drained_at_ : read_kernel(); }
+  static Time read_kernel();
   static sc_core::sc_time kernel_time(Time time);
 
   TimeWheel wheel_;
@@ -127,6 +129,7 @@ class Scheduler : public sc_core::sc_module {
   Time now_;
   Time end_ = Time::never();
   Time kernel_limit_;
+  Time drained_at_;  ///< the kernel's time, while draining
   std::uint64_t sequence_ = 0;
   std::uint64_t live_ = 0;  ///< entries that are no daemons
   std::uint64_t callbacks_ = 0;

@@ -2,8 +2,8 @@
 // The NIC's registers behind BAR 0 (model/nic_abi): the send doorbells of the user access region
 // pages, the command queue's address and doorbell.
 //
-// A send doorbell is 8 B, or, as BlueFlame, a whole basic block of 64 B (one write-combined line): a
-// WQE of one block that is the next of its queue is then taken from the register and need not be
+// A send doorbell is 8 B, or, as BlueFlame, a whole basic block of 64 B (one write-combined line):
+// a WQE of one block that is the next of its queue is then taken from the register and need not be
 // fetched.
 // A posted write has no completion, so a doorbell never pushes back: it enters a FIFO of `depth`;
 // one that finds it full is lost, and the queue pair's doorbell record in host RAM is read instead

@@ -100,6 +100,7 @@ PcieEndpoint::Transaction& PcieEndpoint::make(const DmaRequest& request) {
     fresh.index = static_cast<std::uint32_t>(transactions_.size() - 1);
     fresh.set_mm(this);
     fresh.extension = new DmaExtension;
+    fresh.extension->scheduled_initiator = true;
     fresh.set_extension(fresh.extension);
     free_.push_back(&fresh);
   }
@@ -156,8 +157,9 @@ void PcieEndpoint::send(Transaction& transaction) {
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = scheduler_.annotation();
   sending_ = true;
+  transaction.extension->scheduled_target = false;
   const tlm::tlm_sync_enum answer = socket->nb_transport_fw(transaction, phase, delay);
-  scheduler_.ask_kernel();
+  if (!transaction.extension->scheduled_target) scheduler_.ask_kernel();
   take_answer(transaction, answer, phase, delay);
   sending_ = false;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "model/json_path.h"
 #include "scenarios/engine/unit_name.h"
@@ -72,9 +73,11 @@ class Judge {
     return ConfigError(std::move(detail));
   }
 
-  const Metric& metric(const JudgedRun& run, const std::string& name, const std::string& path) {
+  /// Null: the run ended badly, before there was anything to measure.
+  const Metric* metric(const JudgedRun& run, const std::string& name, const std::string& path) {
     const auto it = run.result.metrics.find(name);
-    if (it != run.result.metrics.end()) return it->second;
+    if (it != run.result.metrics.end()) return &it->second;
+    if (!run.result.violations.empty()) return nullptr;
     std::vector<std::string> known;
     for (const auto& [metric_path, unused] : run.result.metrics) known.push_back(metric_path);
     throw error(path, "", "unknown metric " + in_quotes(name), nearest_of(name, known));
@@ -85,22 +88,35 @@ class Judge {
     if (run == nullptr) return;
     ExpectationResult result;
     result.spec = spec;
-    const Metric& measured = metric(*run, spec.measured.path, path + ".metric");
-    result.measured = measured.as_real();
-    result.unit = measured.unit;
+    const Metric* measured = metric(*run, spec.measured.path, path + ".metric");
+    if (measured == nullptr) {
+      fail_unmeasured(*run, std::move(result));
+      return;
+    }
+    result.measured = measured->as_real();
+    result.unit = measured->unit;
     if (spec.ratio_to) {
       const JudgedRun* other = run_of(spec.reference.variant);
       if (other == nullptr) return;
-      const Metric& reference = metric(*other, spec.reference.path, path + ".ratio_to");
-      result.measured /= reference.as_real();  // not finite if it is 0, and then failed
+      const Metric* reference = metric(*other, spec.reference.path, path + ".ratio_to");
+      if (reference == nullptr) {
+        fail_unmeasured(*run, std::move(result));
+        return;
+      }
+      result.measured /= reference->as_real();  // not finite if it is 0, and then failed
       result.unit = Unit::kRatio;
-    } else if (!comparable(spec.low.unit, measured.unit)) {
+    } else if (!comparable(spec.low.unit, measured->unit)) {
       throw error(path,
                   "a value to compare with a metric in " + std::string(unit_name(result.unit)),
                   in_quotes(spec.low.text));
     }
     result.passed = holds(spec, result.measured);
     run->expectations.push_back(std::move(result));
+  }
+
+  static void fail_unmeasured(JudgedRun& run, ExpectationResult result) {
+    result.measured = std::numeric_limits<double>::quiet_NaN();
+    run.expectations.push_back(std::move(result));
   }
 
   void judge_violation(const ExpectationSpec& spec) {

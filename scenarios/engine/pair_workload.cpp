@@ -128,13 +128,8 @@ void PairWorkload::require(Errno error, const char* call) {
     throw std::runtime_error(std::string(call) + " failed: " + name_of(error));
 }
 
-Bytes PairWorkload::region_bytes() const {
-  const Bytes least = std::max(spec_.size, Bytes(1)) * spec_.queue_pairs;
-  return std::max(spec_.region.value_or(least), least);
-}
-
 std::uint64_t PairWorkload::chunks_per_qp() const {
-  return region_bytes() / std::max(spec_.size, Bytes(1)) / spec_.queue_pairs;
+  return spec_.region_size() / std::max(spec_.size, Bytes(1)) / spec_.queue_pairs;
 }
 
 /// Step 1 and 2 of either side: a buffer in the process's memory, registered.
@@ -146,7 +141,7 @@ void PairWorkload::prepare(Side& side, CpuTask& task, std::uint64_t fill_seed,
   Verbs& verbs = side.process->verbs;
   const bool initiator = &side == &initiator_;
   require(system_.server(side.host).host->driver(0).bring_up(task), "opening the device");
-  const Bytes length = region_bytes();
+  const Bytes length = spec_.region_size();
   const auto address =
       side.process->pages.map(length, initiator ? initiator_pages_ : target_pages_);
   if (!address) throw std::runtime_error("host " + side.host + " has no memory left for a buffer");
@@ -226,6 +221,7 @@ void PairWorkload::target(CpuTask& task) {
   introduction.length = target_.region.length;
   introduction.rkey = target_.region.rkey;
   falsify(task, introduction);
+  if (spec_.fault == AccessFault::kSilent) return;
   to_initiator_.send(task, introduction.encode());
   target_.doing = "asleep until the initiator has finished";
   const ControlMessage finished = to_target_.receive(task);
@@ -240,6 +236,7 @@ void PairWorkload::falsify(CpuTask& task, Introduction& introduction) {
   Verbs& verbs = target_.process->verbs;
   switch (spec_.fault) {
     case AccessFault::kNone:
+    case AccessFault::kSilent:
     case AccessFault::kNoRight: break;
     case AccessFault::kWrongKey:
       introduction.rkey = MemoryKey(introduction.rkey.index() + 1000, 0x5a);

@@ -109,7 +109,6 @@ class PairWorkload {
   std::uint64_t next_offset(OffsetPattern pattern, std::uint64_t nth, std::uint32_t qp,
                             Random& random) const;
   std::uint64_t chunks_per_qp() const;
-  Bytes region_bytes() const;
 
   System& system_;
   WorkloadSpec spec_;

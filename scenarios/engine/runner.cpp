@@ -110,8 +110,8 @@ class Runner {
     const auto& [index, process] = *running_.begin();
     if (!process->progress()) return;
     shown_ = true;
-    std::cerr << "\r\033[K" << jobs_[index].name << ": " << to_text(*process->progress())
-              << " simulated";
+    std::cerr << "\r\033[K" << jobs_[index].name << ": "
+              << to_text(Time::us(*process->progress() / Time::us(1))) << " simulated";
     if (jobs_.size() > 1) std::cerr << "; " << done_ << " of " << jobs_.size() << " runs done";
     std::cerr << std::flush;
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -41,6 +42,8 @@ struct RunnerOptions {
   unsigned jobs = 1;  ///< processes at a time
   /// One line on stderr, rewritten, once a run takes more than two seconds.
   bool progress = false;
+  /// Text trace on stderr. REQUIRES: jobs is 1, or the traces would mix.
+  std::optional<EventLogOptions> log;
   std::function<RunResult(const Scenario&, const SimulationHooks&)> simulate;
 };
 

@@ -83,7 +83,8 @@ void WorkloadSpec::describe(Fields& f) {
             {"beyond_by_one", AccessFault::kBeyondByOne},
             {"wrap", AccessFault::kWrap},
             {"no_right", AccessFault::kNoRight},
-            {"wrong_pd", AccessFault::kWrongPd}},
+            {"wrong_pd", AccessFault::kWrongPd},
+            {"silent", AccessFault::kSilent}},
            "how the address or key handed to `from` is falsified");
   f.check(from != to, "to", "loopback is not supported: `from` and `to` are the same host");
   f.check(warm_up < count, "warm_up", "must be less than count");

@@ -4,6 +4,7 @@
 // be set to comes from the blocks' own configurations.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -77,6 +78,7 @@ enum class AccessFault : std::uint8_t {
   kWrap,         ///< address + length passes 2^64
   kNoRight,      ///< the region was registered without remote write
   kWrongPd,      ///< the key belongs to another protection domain
+  kSilent,       ///< it never hands anything over: the initiator waits for ever
 };
 
 struct WorkloadSpec {
@@ -104,7 +106,12 @@ struct WorkloadSpec {
   AccessFault fault = AccessFault::kNone;
   void describe(Fields& f);
 
-  Bytes region_size() const { return region.value_or(size); }
+  /// Of either side's region: at least one message for each queue pair.
+  Bytes region_size() const {
+    const Bytes least = std::max(size, Bytes(1)) * queue_pairs;
+    return std::max(region.value_or(least), least);
+  }
+
 };
 
 struct TimelineSpec {

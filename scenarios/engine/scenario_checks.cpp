@@ -6,6 +6,7 @@
 #include "model/headers.h"
 #include "model/json_path.h"
 #include "model/nic_abi.h"
+#include "model/packet.h"
 #include "model/quantity.h"
 
 namespace rnicsim {
@@ -30,6 +31,7 @@ class Checker {
     unique_names(scenario_.workload, "workload");
     const std::vector<std::string> variants = unique_names(scenario_.variants, "variants");
     check_topology();
+    check_tags();
     for (std::size_t i = 0; i < scenario_.workload.size(); ++i)
       check_workload(scenario_.workload[i], "workload." + std::to_string(i));
     for (std::size_t i = 0; i < scenario_.expect.size(); ++i) {
@@ -77,6 +79,22 @@ class Checker {
         fail("hosts." + std::to_string(i) + ".nics",
              "topology \"back_to_back\" needs exactly 1 NIC in each host, found " +
                  std::to_string(nics));
+    }
+  }
+
+  /// One packet's payload is one DMA read, and that needs all its tags at once.
+  void check_tags() const {
+    for (std::size_t i = 0; i < scenario_.hosts.size(); ++i) {
+      const HostSpec& host = scenario_.hosts[i];
+      const Bytes request = host.config.pcie.max_read_request;
+      for (std::size_t n = 0; n < host.nics.size(); ++n) {
+        const std::uint64_t needed = divide_up(Bytes(Packet::kMaxPayloadBytes), request);
+        const std::uint32_t tags = host.nics[n].config.pcie.tags;
+        if (tags < needed)
+          fail("hosts." + std::to_string(i) + ".nics." + std::to_string(n) + ".pcie.tags",
+               std::to_string(tags) + " tags cannot carry a read of 4 KiB in requests of " +
+                   to_text(request) + "; at least " + std::to_string(needed) + " are needed");
+      }
     }
   }
 

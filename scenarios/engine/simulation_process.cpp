@@ -68,6 +68,8 @@ class ProgressReport {
   try {
     SimulationHooks hooks;
     if (options.progress) hooks.poll = ProgressReport(out);
+    hooks.log = options.log;
+    if (options.log) std::cerr << "# " << job.name << '\n';
     send(out, kResult, run_to_text(options.simulate(*job.scenario, hooks)));
   } catch (const ConfigError& error) {
     send(out, kBadInput, one_line(error.what()));

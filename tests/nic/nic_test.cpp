@@ -11,6 +11,7 @@
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
+using test::BenchNic;
 using test::BenchOptions;
 using test::kReadLatency;
 using test::kWriteLatency;
@@ -196,7 +197,7 @@ void stress(std::uint64_t seed, Replacement replacement) {
   Random random(seed);
   bench.a.driver.add_cq(Cqn(2), 9);
   bench.a.driver.add_cq(Cqn(3), 9);
-  for (test::BenchNic* host : {&bench.a, &bench.b}) {
+  for (BenchNic* host : {&bench.a, &bench.b}) {
     for (std::uint32_t qpn = 2; qpn <= 6; ++qpn) {
       test::QpOptions qp;
       qp.remote = Qpn(qpn);
@@ -249,4 +250,92 @@ TEST_CASE("a NIC in which everything is scarce still delivers every byte (fifo)"
 }
 TEST_CASE("a NIC in which everything is scarce still delivers every byte (random)") {
   stress(3, Replacement::kRandom);
+}
+
+namespace {
+
+/// Random writes of which some are refused at home and some at the far side, both ways at once.
+/// Returns what is wrong.
+std::string stress_errors(std::uint64_t seed) {
+  BenchOptions options;
+  options.nic.qp_context_cache = {{2, 2, Replacement::kLru}, Cycles(4), 1};
+  options.nic.key_cache = {{1, 1, Replacement::kLru}, Cycles(4), 1};
+  options.nic.requester.transmit_buffer = Bytes(8192);
+  Bench bench(options);
+  Random random(seed);
+  bench.a.driver.add_cq(Cqn(2), 9);
+  bench.b.driver.add_cq(Cqn(2), 9);
+  constexpr std::uint32_t kLast = 12;
+  for (std::uint32_t qpn = 2; qpn <= kLast; ++qpn) {
+    test::QpOptions qp;
+    qp.mtu_code = static_cast<std::uint8_t>(1 + qpn % 5);
+    qp.cqn = Cqn(2);
+    bench.connect(Qpn(qpn), qp);
+  }
+  std::map<std::uint32_t, std::uint32_t> posted;
+  for (int i = 0; i < 150; ++i) {
+    const auto qpn = static_cast<std::uint32_t>(2 + random.below(kLast - 1));
+    const bool far = random.below(2) != 0;
+    const Region& here = far ? bench.target : bench.source;
+    const Region& there = far ? bench.source : bench.target;
+    test::MiniDriver::Write w;
+    w.remote = there.start + random.below(0x4000);
+    w.rkey = random.below(25) == 0 ? MemoryKey(9, 9) : there.key;
+    const MemoryKey lkey = random.below(25) == 0 ? MemoryKey(9, 9) : here.key;
+    w.gather = {
+        {here.start + random.below(100), static_cast<std::uint32_t>(random.below(6000)), here.key},
+        {here.start, static_cast<std::uint32_t>(1 + random.below(3000)), lkey}};
+    BenchNic& host = far ? bench.b : bench.a;
+    host.driver.post(Qpn(qpn), w);
+    host.driver.ring(Qpn(qpn));
+    ++posted[qpn + (far ? 100 : 0)];
+    bench.scheduler.run_until(bench.scheduler.now() +
+                              Time::ns(static_cast<std::int64_t>(random.below(2000))));
+  }
+  bench.run();
+  // A queue pair in error drops what its peer sends, and there are no timeouts yet: software that
+  // sees one side fail takes the other down.
+  for (std::uint32_t qpn = 2; qpn <= kLast; ++qpn)
+    for (BenchNic* host : {&bench.a, &bench.b}) host->driver.modify_qp(Qpn(qpn), QpState::kErr);
+  for (BenchNic* host : {&bench.a, &bench.b}) {
+    const std::uint32_t side = host == &bench.b ? 100 : 0;
+    std::map<std::uint32_t, std::uint32_t> completed;
+    std::map<std::uint32_t, bool> failed;
+    for (const abi::Cqe& cqe : host->driver.poll(Cqn(2))) {
+      const std::uint32_t name = cqe.qpn.value() + side;
+      if (cqe.wqe_counter != completed[name]++) return "an entry out of order";
+      const bool flushed = cqe.status == CompletionStatus::kFlushed;
+      if (failed[name] && !flushed) return "after an error only flushes may follow";
+      failed[name] = cqe.status != CompletionStatus::kSuccess;
+    }
+    for (const auto& [name, count] : posted)
+      if (name / 100 == side / 100 && completed[name] != count)
+        return "queue pair " + std::to_string(name) + ": " + std::to_string(completed[name]) +
+               " of " + std::to_string(count) + " completed";
+    if (!host->nic.idle()) return "not idle";
+  }
+  if (bench.pool.outstanding() != 0) return "packets are left";
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("every work request gets exactly one completion, in order, whatever is refused") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    CHECK(test::in_own_process([=] { return stress_errors(seed); }) == "");
+  }
+}
+
+TEST_CASE("a long message costs few callbacks for each packet") {
+  Bench bench;
+  bench.write(0, 0, 64);
+  const std::uint64_t before = bench.scheduler.callbacks();
+  for (int i = 0; i < 20; ++i) bench.post(0, 0, 0x8000);
+  bench.a.driver.ring(Qpn(1));
+  bench.run();
+  const std::uint64_t packets = 20 * 8;
+  const std::uint64_t per_packet = (bench.scheduler.callbacks() - before) / packets;
+  CAPTURE(per_packet);
+  CHECK(per_packet <= 10);  // two NICs, their memories and the link
 }

@@ -1,71 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Doorbell, WQE fetch and requester, seen from memory and wire.
+// The requester, seen from memory and wire.
 #include "nic/requester.h"
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/nic_bench.h"
+#include "tests/support/sender_bench.h"
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
 using test::BenchOptions;
 using test::kReadLatency;
-using test::OneNic;
-using test::Region;
+using test::with_mtu;
+using Bench = test::SenderBench;
 
 namespace {
 
 const Clock kClock{Frequency::mhz(400)};
-constexpr std::uint64_t kRemote = 0xabcd0000;
-const MemoryKey kRkey(7, 7);
-
-struct Bench : OneNic {
-  explicit Bench(const BenchOptions& options = {}, const test::QpOptions& qp = {},
-                 const test::RegionOptions& region_options = {})
-      : OneNic(options) {
-    driver().add_qp(Qpn(1), qp);
-    region = driver().add_region(3, region_options);
-    fill(driver(), region, 1);
-    host.memory.log.clear();
-  }
-  test::MiniDriver::Write write(std::uint64_t offset, std::uint32_t bytes) {
-    test::MiniDriver::Write w;
-    w.remote = kRemote + offset;
-    w.rkey = kRkey;
-    if (bytes != 0) w.gather = {{region.start + offset, bytes, region.key}};
-    return w;
-  }
-  void send(const test::MiniDriver::Write& w) {
-    driver().post(Qpn(1), w);
-    driver().ring(Qpn(1));
-    run();
-  }
-  /// The bytes of the region from `offset`.
-  std::vector<std::uint8_t> bytes_of(std::uint64_t offset, std::uint32_t count) {
-    std::vector<std::uint8_t> bytes;
-    for (std::uint32_t i = 0; i < count; ++i)
-      bytes.push_back(*driver().at(region.physical(region.start + offset + i)));
-    return bytes;
-  }
-  /// All payloads on the wire from packet `first` on, in order.
-  std::vector<std::uint8_t> sent(std::size_t first = 0) {
-    std::vector<std::uint8_t> bytes;
-    for (std::size_t i = first; i < wire.packets.size(); ++i) {
-      const Packet& p = *wire.packets[i];
-      bytes.insert(bytes.end(), p.payload(), p.payload() + p.payload_length.count());
-    }
-    return bytes;
-  }
-  /// When the first bit of the preamble of packet i left.
-  Time start(std::size_t i) { return wire.packets[i]->head - Time::ps(80) * 8; }
-  Region region;
-};
-
-test::QpOptions with_mtu(std::uint8_t code) {
-  test::QpOptions options;
-  options.mtu_code = code;
-  return options;
-}
 
 /// Segments a message of 2.5 MTU at one path MTU and looks at every header.
 void check_segmentation(std::uint8_t code) {
@@ -81,8 +31,8 @@ void check_segmentation(std::uint8_t code) {
   CHECK(packets[0]->payload_length == Bytes(mtu));
   CHECK(packets[1]->payload_length == Bytes(mtu));
   CHECK(packets[2]->payload_length == Bytes(mtu / 2));
-  CHECK(packets[0]->reth.virtual_address.value() == kRemote + 100);
-  CHECK(packets[0]->reth.r_key == kRkey);
+  CHECK(packets[0]->reth.virtual_address.value() == test::kRemote + 100);
+  CHECK(packets[0]->reth.r_key == test::kRemoteKey);
   CHECK(packets[0]->reth.dma_length == bytes);
   for (std::uint32_t i = 0; i < 3; ++i) {
     CHECK(packets[i]->bth.psn == Psn(100 + i));
@@ -264,79 +214,6 @@ TEST_CASE("without pacing packets follow at the pipeline's interval") {
     CHECK(reads[i].begin - reads[i - 1].begin == (i == 7 ? Time() : kClock.duration(Cycles(4))));
 }
 
-TEST_CASE("several WQEs come with one fetch, as many as may") {
-  BenchOptions options;
-  options.nic.wqe_fetch.blocks_per_fetch = 4;
-  Bench bench(options);
-  for (int i = 0; i < 10; ++i) bench.driver().post(Qpn(1), bench.write(0, 64));
-  bench.driver().ring(Qpn(1));
-  bench.run();
-  CHECK(bench.wire.packets.size() == 10);
-  const auto fetches = bench.host.memory.of(DmaPurpose::kSendQueue);
-  REQUIRE(fetches.size() == 3);
-  CHECK(fetches[0].bytes == 256);
-  CHECK(fetches[1].bytes == 256);
-  CHECK(fetches[2].bytes == 128);
-  // The next fetch goes out when the last one has come.
-  CHECK(fetches[1].begin == fetches[0].end);
-}
-
-TEST_CASE("fetches do not run past the ring's end, and WQEs wrap there") {
-  test::QpOptions options;
-  options.log_blocks = 3;
-  Bench bench({}, options);
-  for (int i = 0; i < 7; ++i) bench.driver().post(Qpn(1), bench.write(0, 64));
-  bench.driver().ring(Qpn(1));
-  bench.run();
-  for (std::uint32_t i = 0; i < 7; ++i)
-    bench.arrive_at(bench.scheduler.now() + 1_ns, bench.response(Psn(100 + i), Aeth::ack(i)));
-  bench.run();
-  bench.host.memory.log.clear();
-  // Blocks 7, 0 and 1: five segments of gather in a WQE of two blocks wrap.
-  auto w = bench.write(0, 0);
-  for (std::uint32_t i = 0; i < 5; ++i)
-    w.gather.push_back({bench.region.start + i * 100, 10, bench.region.key});
-  bench.driver().post(Qpn(1), w);
-  bench.driver().post(Qpn(1), bench.write(0, 64));
-  bench.driver().ring(Qpn(1));
-  bench.run();
-  REQUIRE(bench.wire.packets.size() == 9);
-  CHECK(bench.wire.packets[7]->payload_length == Bytes(50));
-  const auto fetches = bench.host.memory.of(DmaPurpose::kSendQueue);
-  REQUIRE(fetches.size() == 2);
-  CHECK(fetches[0].address == bench.driver().send_ring(Qpn(1)) + 7 * 64);
-  CHECK(fetches[0].bytes == 64);
-  CHECK(fetches[1].address == bench.driver().send_ring(Qpn(1)));
-  CHECK(fetches[1].bytes == 128);
-}
-
-TEST_CASE("a WQE of several blocks that comes with two fetches is one WQE") {
-  BenchOptions options;
-  options.nic.wqe_fetch.blocks_per_fetch = 2;
-  Bench bench(options);
-  auto w = bench.write(0, 0);
-  for (int i = 0; i < 150; ++i) w.inlined.push_back(static_cast<std::uint8_t>(i));  // 3 blocks
-  bench.driver().post(Qpn(1), bench.write(0, 64));
-  bench.send(w);
-  CHECK(bench.host.memory.of(DmaPurpose::kSendQueue).size() == 2);
-  REQUIRE(bench.wire.packets.size() == 2);
-  CHECK(bench.sent(1) == w.inlined);
-}
-
-TEST_CASE("many more WQEs than are prefetched are all sent, in order") {
-  test::QpOptions options;
-  options.log_blocks = 8;
-  Bench bench({}, options);
-  for (std::uint32_t i = 0; i < 200; ++i) bench.driver().post(Qpn(1), bench.write(i, 64));
-  bench.driver().ring(Qpn(1));
-  bench.run();
-  REQUIRE(bench.wire.packets.size() == 200);
-  for (std::uint32_t i = 0; i < 200; ++i) {
-    REQUIRE(bench.wire.packets[i]->bth.psn == Psn(100 + i));
-    REQUIRE(bench.wire.packets[i]->reth.virtual_address.value() == kRemote + i);
-  }
-}
-
 TEST_CASE("queue pairs take turns, a packet each") {
   Bench bench({}, with_mtu(1));
   bench.driver().add_qp(Qpn(2), with_mtu(1));
@@ -372,86 +249,4 @@ TEST_CASE("a full transmit buffer holds packets back until the wire has taken so
     CHECK(reads[i].begin == kClock.after(kClock.after(start(i - 1), Cycles(20)), Cycles(4)));
   CHECK(bench.host.nic.idle());
   CHECK(bench.host.metric("requester.occupancy.max") == 8192);
-}
-
-TEST_CASE("a doorbell for a queue pair that may not send does nothing") {
-  test::QpOptions options;
-  options.last_state = QpState::kRtr;
-  Bench bench({}, options);
-  bench.send(bench.write(0, 64));
-  CHECK(bench.wire.packets.empty());
-  CHECK(bench.host.metric("wqe_fetch.ignored_doorbells") == 1);
-}
-
-TEST_CASE("doorbells that find the FIFO full are made good from the doorbell record") {
-  BenchOptions options;
-  options.nic.doorbell.depth = 2;
-  Bench bench(options);
-  bench.driver().add_qp(Qpn(2));
-  bench.host.memory.log.clear();
-  // Eight doorbells at one instant, of two queue pairs; the last ones find the FIFO full.
-  for (int i = 0; i < 4; ++i) {
-    for (const Qpn qpn : {Qpn(1), Qpn(2)}) {
-      bench.driver().post(qpn, bench.write(0, 64));
-      bench.driver().ring(qpn);
-    }
-  }
-  bench.run();
-  CHECK(bench.wire.packets.size() == 8);
-  CHECK(bench.host.metric("doorbell.lost") == 6);
-  CHECK(bench.host.memory.of(DmaPurpose::kDoorbellRecord).size() == 2);
-}
-
-TEST_CASE("registers answer reads, and writes that mean nothing are counted") {
-  Bench bench;
-  std::uint8_t bytes[8] = {};
-  tlm::tlm_generic_payload payload;
-  payload.set_command(tlm::TLM_READ_COMMAND);
-  payload.set_address(abi::kCommandQueueAddress);
-  payload.set_data_ptr(bytes);
-  payload.set_data_length(8);
-  payload.set_streaming_width(8);
-  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
-  bench.host.cpu->b_transport(payload, delay);
-  CHECK(payload.is_response_ok());
-  CHECK(load_be64(bytes) == bench.driver().command_queue);
-  CHECK(bench.host.cpu->transport_dbg(payload) == 8);
-
-  const std::uint8_t zero[8] = {};
-  bench.host.mmio(0x40, zero, 4);                                  // no register
-  bench.host.mmio(abi::kUarOffset + abi::kSendDoorbell, zero, 4);  // half a doorbell
-  std::uint8_t unknown[8] = {0, 0, 0, 8, 0xff, 0xff, 0xff, 3};     // no such queue pair
-  bench.host.mmio(abi::kUarOffset + abi::kSendDoorbell, unknown, 8);
-  CHECK_THROWS(bench.host.mmio(abi::kBarSize, zero, 8));
-  CHECK_THROWS(bench.host.mmio(0x40, zero, 2));
-  bench.run();
-  CHECK(bench.host.metric("doorbell.ignored") == 3);
-}
-
-TEST_CASE("a non-blocking store takes effect at its annotated time and is completed at once") {
-  Bench bench;
-  bench.send(bench.write(0, 64));
-  bench.driver().post(Qpn(1), bench.write(0, 64));
-  bench.host.memory.log.clear();
-  std::uint8_t control[abi::kSegmentBytes];
-  abi::ControlSegment segment;
-  segment.wqe_index = 1;
-  segment.qpn = Qpn(1);
-  segment.segments = 3;
-  segment.write(control);
-  tlm::tlm_generic_payload payload;
-  payload.set_command(tlm::TLM_WRITE_COMMAND);
-  payload.set_address(abi::kUarOffset + abi::kUarSize + abi::kSendDoorbell);  // the second page
-  payload.set_data_ptr(control);
-  payload.set_data_length(8);
-  payload.set_streaming_width(8);
-  tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay(333, sc_core::SC_NS);
-  const Time now = bench.scheduler.now();
-  CHECK(bench.host.cpu->nb_transport_fw(payload, phase, delay) == tlm::TLM_COMPLETED);
-  CHECK(payload.is_response_ok());
-  bench.run();
-  CHECK(bench.wire.packets.size() == 2);
-  CHECK(bench.host.memory.of(DmaPurpose::kSendQueue)[0].begin ==
-        kClock.after(now + 333_ns, Cycles(8)));
 }

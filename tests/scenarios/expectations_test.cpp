@@ -118,9 +118,8 @@ TEST_CASE("a metric that no run has is an input error with the nearest known one
 }
 
 TEST_CASE("a value in another unit than the metric's is an input error") {
-  CHECK(
-      failure(R"({"metric": "workload.w0.bytes", "equals": "1 us"})") ==
-      "x.json:4: expect.0.metric: expected a value to compare with a metric in B, found \"1 us\"");
+  CHECK(failure(R"({"metric": "workload.w0.bytes", "equals": "1 us"})") ==
+        "x.json:4: expect.0: expected a value to compare with a metric in B, found \"1 us\"");
   CHECK(passes(R"({"metric": "workload.w0.bytes", "equals": 10})"));
 }
 

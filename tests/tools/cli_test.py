@@ -120,15 +120,16 @@ class BadInput(CommandLine):
 
     def test_quantities(self):
         self.refused_with('"100 Gb/s"', "100",
-                          'x.json:7: fabric.link.rate: expected a rate as a string with its unit, '
-                          'like "100 Gb/s", found 100')
+                          'x.json:7: fabric.link.rate: expected a rate such as "100 Gb/s", found 100 '
+                          'without a unit (b/s, kb/s, Mb/s, Gb/s, Tb/s, B/s, kB/s, MB/s, GB/s, '
+                          'TB/s, KiB/s, MiB/s, GiB/s)')
         self.refused_with('"4 KiB"', '"-4 KiB"',
-                          'x.json:9: workload.0.size: expected a size, found "-4 KiB", which has a '
-                          'sign')
+                          'x.json:9: workload.0.size: expected a size such as "4 KiB", found '
+                          '"-4 KiB", which has a sign')
         self.refused_with('"4 KiB"', '"4 TiB"',
                           'x.json:9: workload.0.size: expected 0 B to 2 GiB, found "4 TiB"')
         self.refused_with('"100 Gb/s"', '"0 Gb/s"',
-                          'x.json:7: fabric.link.rate: expected 1 Mb/s to 1600 Gb/s, '
+                          'x.json:7: fabric.link.rate: expected 1 Mb/s to 3.2 Tb/s, '
                           'found "0 Gb/s"')
         self.refused_with('"1024 B"', '"1000 B"',
                           'x.json:9: workload.0.path_mtu: expected 256 B, 512 B, 1 KiB, 2 KiB or '
@@ -206,11 +207,11 @@ class Run(CommandLine):
         self.assertTrue((self.folder / "out/result.json").exists())
         self.assertIn("0 of 1 met", self.run_here("run", "x.json")[1])
 
-    def test_a_run_that_does_not_finish_is_exit_1_with_one_line(self):
+    def test_a_run_that_does_not_finish_is_exit_1_and_says_who_waits_for_what(self):
         status, out, err = self.run_here("run", "x.json", "--quiet", "--variant", "base",
                                          "--set", "stop_at=1 us")
         self.assertEqual((status, out), (1, ""))
-        self.assertRegex(err, r"^x: unfinished_flow at [^\n]+\n$")
+        self.assertRegex(err, r"^(x: unfinished_flow at [^\n]+\n)+$")
 
     def test_a_value_can_be_set(self):
         _, out, _ = self.run_here("run", "x.json", "--json", "--variant", "base",
@@ -257,6 +258,19 @@ class Run(CommandLine):
         out, err = run.communicate(timeout=30)
         self.assertEqual((run.returncode, out, err), (130, "", "rnicsim: interrupted\n"))
         self.assertFalse((self.folder / "out").exists())
+
+
+    def test_the_log_goes_to_stderr_and_changes_nothing(self):
+        plain = self.run_here("run", "x.json", "--json", "--variant", "base")
+        status, out, err = self.run_here("run", "x.json", "--json", "--variant", "base",
+                                         "--log", "host.B.nic0.*", "--from", "1 us")
+        self.assertEqual((status, out), plain[:2])
+        lines = err.splitlines()
+        self.assertEqual(lines[0], "# x")
+        self.assertGreater(len(lines), 3)
+        self.assertTrue(all("host.B.nic0." in line for line in lines[1:]), err)
+        self.refused('rnicsim run: --until: expected a time such as "60 us", found "9"; '
+                     'rnicsim run --help says how', "run", "x.json", "--log", "*", "--until", "9")
 
 
 class Others(CommandLine):

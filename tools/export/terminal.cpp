@@ -45,10 +45,12 @@ class Summary {
     return metric == nullptr ? "?" : short_text(metric->as_real(), metric->unit);
   }
 
-  void line(const std::string& label, const std::string& text, Ink ink = Ink::kStep) {
+  void line(const std::string& name, const std::string& text) {
     constexpr std::size_t kLabel = 14;
+    const std::string label = wrapped(name, kTerminalColumns / 2).front();
     const std::size_t width = std::max(kLabel, width_of(label) + 2);
-    std::string left = "  " + inked(style_, ink, label) + std::string(width - width_of(label), ' ');
+    std::string left =
+        "  " + inked(style_, Ink::kStep, label) + std::string(width - width_of(label), ' ');
     for (const std::string& part : wrapped(text, kTerminalColumns - 2 - width)) {
       out_ += left + part + '\n';
       left = std::string(2 + width, ' ');
@@ -65,7 +67,11 @@ class Summary {
     troubles(path);
     if (value(path + "completed") == 0) return;
     if (messages <= 1) {
-      line("", "latency " + text(path + "latency.mean") + ", from post_send to completion polled");
+      line("", "latency " + text(path + "latency.mean") + ", from post_send to completion polled" +
+                   (find(path + "landing.mean") == nullptr
+                        ? ""
+                        : "; the last byte in " + workload.to + "'s memory after " +
+                              text(path + "landing.mean")));
       return;
     }
     line("", fmt::format("latency p50 {}, p99 {}, min {}, max {}", text(path + "latency.p50"),
@@ -84,7 +90,7 @@ class Summary {
     add("failed", " failed");
     add("flushed", " flushed");
     add("mismatched_bytes", " of payload arrived wrong");
-    if (!all.empty()) line("", inked(style_, Ink::kBad, all));
+    if (!all.empty()) line("", all);
   }
 
   void describe(const HostSpec& host) {

@@ -127,7 +127,7 @@ class View {
 
   void column_names(bool bars) {
     std::string line = std::string(kIndent, ' ') + padded("", lane_width_) +
-                       fmt::format(" {:>10} {:>8} {:>8}  ", "begins, us", "takes", "bytes");
+                       fmt::format(" {:>10} {:>8} {:>9}  ", "begins, us", "takes", "bytes");
     if (bars) line += "first" + padded_left("last ", kBarCells - 5);
     out_ += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
@@ -170,7 +170,9 @@ class View {
       if (r.step != step) {
         step = r.step;
         const std::string number = step <= 8 ? std::to_string(step) : "*";
-        out_ += ' ' + inked(style_, Ink::kStep, number + "  " + title_of(step)) + '\n';
+        for (const std::string& line :
+             wrapped(number + "  " + title_of(step), kTerminalColumns - 1))
+          out_ += ' ' + inked(style_, Ink::kStep, line) + '\n';
       }
       row(r, bars ? bar_of(r, begin, end) : std::string());
     }
@@ -179,7 +181,7 @@ class View {
   void row(const TimelineRecord& r, const std::string& bar) {
     const bool instant = r.begin == r.end;
     const std::string left = fmt::format(
-        "{}{} {:>10.3f} {:>8} {:>8}  ", std::string(kIndent, ' '),
+        "{}{} {:>10.3f} {:>8} {:>9}  ", std::string(kIndent, ' '),
         padded(wrapped(lane_of(r), lane_width_).front(), lane_width_), r.begin.as_us(),
         instant ? "" : short_text(r.end - r.begin), r.bytes == 0 ? "" : short_text(Bytes(r.bytes)));
     const std::string shown = bar.empty() ? "" : inked(style_, Ink::kBar, bar) + "  ";

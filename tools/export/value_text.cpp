@@ -33,6 +33,7 @@ std::string plain(double value) {
 }  // namespace
 
 std::string short_text(double value, Unit unit) {
+  if (std::isnan(value)) return "nothing";
   switch (unit) {
     case Unit::kPicoseconds:
       if (value == 0) return "0 ns";
@@ -58,6 +59,7 @@ std::string short_text(double value, Unit unit) {
 }
 
 std::string exact_text(double value, Unit unit) {
+  if (std::isnan(value)) return "nothing";
   constexpr double kExact = 9007199254740992.0;
   const bool whole = value >= 0 && value == std::floor(value) && value < kExact;
   if (whole && value != 0 && unit == Unit::kPicoseconds)

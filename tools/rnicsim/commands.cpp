@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include "scenarios/engine/runner.h"
 #include "scenarios/engine/simulation.h"
 
 namespace rnicsim {
@@ -20,13 +19,11 @@ std::string run_name(const std::string& scenario, const std::string& variant) {
 }
 
 std::vector<std::vector<JudgedRun>> simulate_and_judge(const std::vector<ScenarioFile>& files,
-                                                       unsigned jobs, bool progress) {
+                                                       RunnerOptions options) {
   std::vector<SimulationJob> work;
   for (const ScenarioFile& file : files)
     for (const Scenario& run : file.runs) work.push_back({run_name(file.name, run.variant), &run});
-  RunnerOptions options;
-  options.jobs = jobs;
-  options.progress = progress && isatty(STDERR_FILENO) != 0;
+  options.progress = options.progress && isatty(STDERR_FILENO) != 0;
   options.simulate = simulate;
   std::vector<RunResult> results = run_simulations(work, options);
 

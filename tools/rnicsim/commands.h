@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "scenarios/engine/expectations.h"
+#include "scenarios/engine/runner.h"
 #include "scenarios/engine/scenario_file.h"
 #include "tools/rnicsim/command_options.h"
 
@@ -27,9 +28,10 @@ int validate_command(const Arguments& arguments);
 /// Reads and checks a scenario named on the command line. Throws ConfigError.
 ScenarioFile load_named(const std::string& name, const RunSelection& selection = {});
 
-/// Runs them all, each run in a process of its own, and judges them; one list per file.
+/// Runs them all, each run in a process of its own, and judges them; one list per file. A progress
+/// line appears only on a terminal.
 std::vector<std::vector<JudgedRun>> simulate_and_judge(const std::vector<ScenarioFile>& files,
-                                                       unsigned jobs, bool progress);
+                                                       RunnerOptions options);
 
 /// "write_8step" or "write_8step (huge_pages)"
 std::string run_name(const std::string& scenario, const std::string& variant);

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "model/quantity.h"
 #include "scenarios/engine/result_document.h"
 #include "tools/export/terminal.h"
 #include "tools/rnicsim/commands.h"
@@ -34,7 +35,40 @@ OptionList run_options() {
   options.add_options()("json", "print the result document, and nothing else, on stdout");
   options.add_options()("quiet,q", "print only what failed");
   add_jobs_option(options);
+  const auto text = [] { return po::value<std::string>(); };
+  options.add_options()("log", text()->value_name("GLOB"),
+                        "print the events of the blocks whose path matches, e.g. "
+                        "host.B.nic0.*, on stderr (one simulation at a time)");
+  options.add_options()("from", text()->value_name("TIME"), "of the log, e.g. \"60 us\"");
+  options.add_options()("until", text()->value_name("TIME"), "of the log");
   return options;
+}
+
+void read_time(const OptionValues& values, const char* name, Time& time) {
+  if (values.count(name) == 0) return;
+  std::string why;
+  const auto& text = values[name].as<std::string>();
+  if (!parse_quantity(text, time, why))
+    throw UsageError(std::string("--") + name + ": expected a time such as \"60 us\", found " +
+                     in_quotes(text));
+}
+
+RunnerOptions runner_options(const OptionValues& values) {
+  RunnerOptions runner;
+  runner.jobs = jobs_of(values);
+  runner.progress = values.count("quiet") == 0;
+  EventLogOptions log;
+  read_time(values, "from", log.from);
+  read_time(values, "until", log.until);
+  if (values.count("log") != 0) {
+    log.glob = values["log"].as<std::string>();
+    runner.log = log;
+    runner.jobs = 1;
+    runner.progress = false;
+  } else if (values.count("from") + values.count("until") != 0) {
+    throw UsageError("--from and --until go with --log");
+  }
+  return runner;
 }
 
 bool wants_colour() {
@@ -68,13 +102,13 @@ int run_command(const Arguments& arguments) {
   const RunSelection selection{strings_of(*values, "variant"), strings_of(*values, "set")};
   const bool json = values->count("json") != 0;
   const bool quiet = values->count("quiet") != 0;
-  const unsigned jobs = jobs_of(*values);
+  const RunnerOptions runner = runner_options(*values);
   if (values->count("out") != 0) check_output_folder((*values)["out"].as<std::string>());
 
   std::vector<ScenarioFile> files;
   for (const std::string& name : names) files.push_back(load_named(name, selection));
   std::vector<JudgedRun> runs;
-  for (std::vector<JudgedRun>& of_file : simulate_and_judge(files, jobs, !quiet))
+  for (std::vector<JudgedRun>& of_file : simulate_and_judge(files, runner))
     for (JudgedRun& run : of_file) runs.push_back(std::move(run));
 
   const std::string document = to_lines(result_document(runs));

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "tools/export/terminal.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "tools/export/timeline_view.h"
+#include "tools/export/value_text.h"
+
+using namespace rnicsim;
+
+namespace {
+
+JudgedRun a_run() {
+  JudgedRun run;
+  run.scenario = "x";
+  run.setup.title = "a title";
+  run.setup.hosts.resize(2);
+  run.setup.hosts[0].name = "A";
+  run.setup.hosts[1].name = "B";
+  WorkloadSpec workload;
+  workload.name = "w0";
+  workload.from = "A";
+  workload.to = "B";
+  run.setup.workload.push_back(workload);
+  return run;
+}
+
+TimelineRecord record(int step, Time begin, Time end, const std::string& host,
+                      const std::string& text) {
+  TimelineRecord r;
+  r.step = step;
+  r.begin = begin;
+  r.end = end;
+  r.host = host;
+  r.lane = "nic";
+  r.plane = step >= 1 && step <= 3 ? "control" : "data";
+  r.work_request = step >= 1 && step <= 3 ? 0 : 1;
+  r.text = text;
+  return r;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+bool has_line(const std::string& text, const std::string& line) {
+  const std::vector<std::string> lines = lines_of(text);
+  return std::find(lines.begin(), lines.end(), line) != lines.end();
+}
+
+}  // namespace
+
+TEST_CASE("values are written in the unit that reads best") {
+  CHECK(short_text(Time::ps(9'123'456)) == "9.123 us");
+  CHECK(short_text(Time::ps(999'999)) == "1 us");
+  CHECK(short_text(Time()) == "0 ns");
+  CHECK(short_text(Bytes(65536)) == "64 KiB");
+  CHECK(short_text(97.41e9, Unit::kBitsPerSecond) == "97.41 Gb/s");
+  CHECK(short_text(7'012'600, Unit::kPerSecond) == "7.013 M/s");
+  CHECK(short_text(3, Unit::kCount) == "3");
+  CHECK(exact_text(9'123'456, Unit::kPicoseconds) == "9.123456 us");
+  CHECK(exact_text(0, Unit::kPicoseconds) == "0 ns");
+}
+
+TEST_CASE("what both hosts do alike at the same time is one row") {
+  JudgedRun run = a_run();
+  run.result.timeline = {record(2, Time::us(1), Time::us(3), "B", "pins"),
+                         record(2, Time::us(1), Time::us(3), "A", "pins")};
+  const std::string view = timeline_view(run, {});
+  CHECK(has_line(view, "    A, B nic      1.000     2 us            pins"));
+  CHECK(std::count(view.begin(), view.end(), '\n') == 4);
+}
+
+TEST_CASE("bars show which part of the data plane a row takes") {
+  JudgedRun run = a_run();
+  run.result.timeline = {record(5, Time::us(0), Time::us(8), "A", "reads"),
+                         record(8, Time::us(8), Time::us(16), "B", "writes"),
+                         record(9, Time::us(16), Time::us(16), "A", "polls")};
+  const std::string view = timeline_view(run, {});
+  CHECK(has_line(view, "    A nic       0.000     8 us            ########          reads"));
+  CHECK(has_line(view, "    B nic       8.000     8 us                    ########  writes"));
+  CHECK(has_line(view, "    A nic      16.000                                    #  polls"));
+  CHECK(view.find(" 8  B's NIC writes into") != std::string::npos);
+}
+
+TEST_CASE("faults are shown even where the timeline is not") {
+  JudgedRun run = a_run();
+  run.result.timeline = {record(5, Time(), Time::us(1), "A", "reads"),
+                         record(0, Time::us(2), Time::us(2), "B", "access refused: bounds")};
+  run.result.timeline[1].block = "key_checker";
+  TerminalStyle style;
+  style.timeline = false;
+  CHECK(timeline_view(run, style) ==
+        "FAULTS\n    B nic       2.000  key_checker: access refused: bounds\n");
+}
+
+TEST_CASE("no line is wider than the terminal, whatever the texts are") {
+  JudgedRun run = a_run();
+  run.setup.title = std::string(300, 'x') + " and\nmore";
+  run.setup.hosts[0].name = std::string(60, 'A');
+  run.setup.workload[0].from = run.setup.hosts[0].name;
+  run.result.timeline = {
+      record(4, Time::s(900), Time::s(901), run.setup.hosts[0].name, std::string(150, 'y')),
+      record(5, Time::s(900), Time::s(901), "A",
+             "many words that go on and on and on and on for "
+             "longer than there is room on the line")};
+  for (const std::string& line : lines_of(terminal_view(run, {})))
+    CHECK(width_of(line) <= kTerminalColumns);
+}
+
+TEST_CASE("the summary says that the target's CPU slept, and only if it did") {
+  JudgedRun run = a_run();
+  auto& metrics = run.result.metrics;
+  metrics["workload.w0.messages"] = {true, 1, 0, Unit::kCount, ""};
+  metrics["workload.w0.completed"] = {true, 1, 0, Unit::kCount, ""};
+  metrics["host.B.cpu.control.busy"] = {true, 2'000'000, 0, Unit::kPicoseconds, ""};
+  metrics["host.B.cpu.data.busy"] = {true, 0, 0, Unit::kPicoseconds, ""};
+  CHECK(has_line(terminal_view(run, {}),
+                 "  CPU of B      control plane 2 us, data plane 0 ns: it slept through every "
+                 "message"));
+  metrics["host.B.cpu.data.busy"].value = 1000;
+  CHECK(has_line(terminal_view(run, {}), "  CPU of B      control plane 2 us, data plane 1 ns"));
+}
+
+TEST_CASE("failures name both values, violations their place and time") {
+  JudgedRun run = a_run();
+  ExpectationResult failed;
+  failed.spec.metric = "m";
+  failed.spec.low = {1000, Unit::kPicoseconds, "1 ns"};
+  failed.measured = 1001;
+  failed.unit = Unit::kPicoseconds;
+  run.expectations = {failed};
+  run.result.violations = {{"deadlock", "w0", Time::us(3), "waits for ever"},
+                           {"lossless_drop", "w0", Time::us(4), "dropped"}};
+  run.expected_violations = {"lossless_drop"};
+  CHECK(failure_lines(run) ==
+        std::vector<std::string>{"expectation failed: m: expected 1 ns, found 1.001 ns",
+                                 "deadlock at w0, 3 us: waits for ever"});
+  const std::string view = terminal_view(run, {});
+  CHECK(has_line(view, "EXPECTATIONS 0 of 1 met"));
+  CHECK(has_line(view, "  expected lossless_drop at w0, 4 us: dropped"));
+}
+
+TEST_CASE("colour appears only where it is asked for") {
+  TerminalStyle style;
+  CHECK(terminal_view(a_run(), style).find('\033') == std::string::npos);
+  style.colour = true;
+  CHECK(terminal_view(a_run(), style).find('\033') != std::string::npos);
+}
