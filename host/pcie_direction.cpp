@@ -340,33 +340,32 @@ PcieDirection::Alone PcieDirection::serve_alone(State& state, Time limit, Time& 
   }
   const Head position = state.heads[stream];
   const bool started = position.remaining != 0;
+  const PcieCredits needed =
+      started ? position.needed : PcieCredits{train.tlps, train.data_credits};
+  // Left for later only with its credits in hand: what comes back meanwhile is not for it.
+  if (train.kind != TlpClass::kCompletion) {
+    take_returns(state);
+    if (!covers(state.credits[static_cast<unsigned>(train.kind)].available, needed))
+      return Alone::kNo;
+  }
   const std::uint32_t remaining = started ? position.remaining : train.bytes;
   const std::uint32_t full_turns = (remaining - 1) / queued.turn_bytes;
   const std::uint32_t full_bytes = full_turns * queued.turn_bytes;
+  const PcieCredits each = queued.turn_credits;
+  const PcieCredits full{each.headers * full_turns, each.data * full_turns};
+  if (!covers(needed, full)) return Alone::kNo;
   const Instant last_turn = after(state.now, full_bytes);
+  if (last_turn.time >= limit) return Alone::kLater;
   const Instant end = after(last_turn, remaining - full_bytes);
-  // Only with its credits in hand: those that come back meanwhile must not be decided on later.
-  if (train.kind != TlpClass::kCompletion) take_returns(state);
-  if (train.kind != TlpClass::kCompletion) {
-
-    const auto kind = static_cast<unsigned>(train.kind);
-    const PcieCredits needed =
-        started ? position.needed : PcieCredits{train.tlps, train.data_credits};
-    const PcieCredits each = queued.turn_credits;
-    const PcieCredits full{each.headers * full_turns, each.data * full_turns};
-    if (!covers(state.credits[kind].available, needed) || !covers(needed, full)) return Alone::kNo;
-    if (train.kind == TlpClass::kNonPosted) {
-      consume<kCommit>(
-          state, train.kind,
-          {after(state.now, train.tlp_bytes), train.tlp_bytes, needed.headers, {1, 0}});
-    } else {
-      if (full_turns != 0)
-        consume<kCommit>(
-            state, train.kind,
-            {after(state.now, queued.turn_bytes), queued.turn_bytes, full_turns, each});
-      consume<kCommit>(state, train.kind,
-                       {end, 0, 1, {needed.headers - full.headers, needed.data - full.data}});
-    }
+  if (train.kind == TlpClass::kNonPosted) {
+    const std::uint32_t tlp = train.tlp_bytes;
+    consume<kCommit>(state, train.kind, {after(state.now, tlp), tlp, needed.headers, {1, 0}});
+  } else if (train.kind == TlpClass::kPosted) {
+    const std::uint32_t turn = queued.turn_bytes;
+    if (full_turns != 0)
+      consume<kCommit>(state, train.kind, {after(state.now, turn), turn, full_turns, each});
+    const PcieCredits last{needed.headers - full.headers, needed.data - full.data};
+    consume<kCommit>(state, train.kind, {end, 0, 1, last});
   }
   if (kCommit && !started) start(state, stream);
   state.now = end;
