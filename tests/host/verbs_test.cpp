@@ -15,6 +15,7 @@ namespace {
 
 /// A queue pair ready to send, a mapped buffer, and what a test does with them.
 struct Session {
+  explicit Session(const VerbsConfig& verbs = {}) : host(true, {}, verbs) {}
   SoftwareHost host;
   CompletionQueue* cq = nullptr;
   QueuePair* qp = nullptr;
@@ -302,4 +303,22 @@ TEST_CASE("What the library cannot post is refused before anything is written") 
     REQUIRE(s.host.verbs.destroy_cq(task, s.cq) == Errno::kOk);
   });
   REQUIRE(s.host.nic.wqes.empty());
+}
+
+TEST_CASE("BlueFlame stores a lone entry of one block whole, and nothing larger") {
+  VerbsConfig verbs;
+  verbs.blue_flame = true;
+  Session s(verbs);
+  s.run([&](CpuTask& task) {
+    s.host.nic.mmio.clear();
+    REQUIRE(s.host.verbs.post_send(task, s.qp, s.write(1, 28, true)) == Errno::kOk);
+    REQUIRE(s.host.verbs.post_send(task, s.qp, s.write(2, 29, true)) == Errno::kOk);
+    REQUIRE(s.host.nic.mmio.size() == 2);
+    REQUIRE(s.host.nic.mmio[0].data.size() == 64);
+    REQUIRE(s.host.nic.mmio[1].data.size() == 8);
+    ByteVector ring(64);
+    s.host.memory.load(s.qp->block_address(0), ring.data(), ring.size());
+    REQUIRE(s.host.nic.mmio[0].data == ring);
+  });
+  REQUIRE(s.host.nic.wqes.size() == 2);
 }

@@ -173,3 +173,42 @@ TEST_CASE("a non-blocking store takes effect at its annotated time and is comple
   CHECK(bench.host.memory.of(DmaPurpose::kSendQueue)[0].begin ==
         kClock.after(now + 333_ns, Cycles(8)));
 }
+
+TEST_CASE("a WQE of one block that is written to the doorbell register saves exactly its fetch") {
+  Bench bench;
+  bench.send(bench.write(0, 64));  // contexts, key and translation are cached from here on
+  const Time rung = bench.scheduler.now();
+  bench.send(bench.write(0, 64));
+  const Time fetched = bench.start(1) - rung;
+  bench.host.memory.log.clear();
+  const Time flashed = bench.scheduler.now();
+  bench.driver().post(Qpn(1), bench.write(128, 64));
+  bench.driver().ring_with_block(Qpn(1));
+  bench.run();
+  REQUIRE(bench.wire.packets.size() == 3);
+  CHECK(bench.host.memory.of(DmaPurpose::kSendQueue).empty());
+  CHECK(bench.host.metric("doorbell.blue_flame") == 1);
+  CHECK(bench.sent(2) == bench.bytes_of(128, 64));
+  // Both began off the clock's grid; a read of 300 ns is 120 whole cycles of it.
+  CHECK(fetched - kReadLatency - (bench.start(2) - flashed) < kClock.edge(1));
+  CHECK((bench.start(2) - flashed) - (fetched - kReadLatency) < kClock.edge(1));
+}
+
+TEST_CASE("a block that is not the next of its queue is fetched, and so is a WQE of two") {
+  Bench bench;
+  bench.driver().post(Qpn(1), bench.write(0, 64));
+  bench.driver().post(Qpn(1), bench.write(64, 64));
+  bench.driver().ring_with_block(Qpn(1));
+  bench.run();
+  REQUIRE(bench.wire.packets.size() == 2);
+  CHECK(bench.host.metric("doorbell.blue_flame") == 0);
+  auto w = bench.write(0, 0);
+  for (std::uint32_t i = 0; i < 5; ++i)
+    w.gather.push_back({bench.region.start + i * 100, 10, bench.region.key});
+  bench.driver().post(Qpn(1), w);
+  bench.driver().ring_with_block(Qpn(1));
+  bench.run();
+  REQUIRE(bench.wire.packets.size() == 3);
+  CHECK(bench.wire.packets[2]->payload_length == Bytes(50));
+  CHECK(bench.host.metric("doorbell.blue_flame") == 0);
+}

@@ -102,7 +102,8 @@ class FakeNic : public MmioPort {
       command_entry_ = load_be64(write.data.data());
     } else if (write.offset == abi::kCommandDoorbell && write.data.size() == 4) {
       scheduler_.at(now + command_latency, call<&FakeNic::execute>(this));
-    } else if (write.offset == abi::kUarOffset + abi::kSendDoorbell && write.data.size() == 8) {
+    } else if (write.offset == abi::kUarOffset + abi::kSendDoorbell &&
+               (write.data.size() == 8 || write.data.size() == abi::kWqeBlockBytes)) {
       std::uint8_t image[abi::kSegmentBytes] = {};
       std::copy(write.data.begin(), write.data.end(), image);
       rung_.push(abi::ControlSegment::read(image));

@@ -270,6 +270,16 @@ class MiniDriver {
   std::uint64_t command_queue = 0;
   std::uint64_t mailbox = 0;
 
+  /// BlueFlame: the last posted WQE's first block goes to the doorbell register whole.
+  void ring_with_block(Qpn qpn) {
+    const Qp& qp = qps_.at(qpn.value());
+    const std::uint32_t mask = (1U << qp.context.log_send_blocks) - 1;
+    const std::uint32_t block = (qp.producer - qp.last.blocks()) & mask;
+    mmio_(abi::kUarOffset + abi::kSendDoorbell,
+          at(qp.context.send_ring.value() + std::uint64_t{block} * abi::kWqeBlockBytes),
+          abi::kWqeBlockBytes);
+  }
+
  private:
   struct Qp {
     abi::QpContext context;

@@ -85,7 +85,7 @@ class BenchNic : public sc_core::sc_module {
   /// Lets everything happen that will.
   void run() { scheduler_.run_until(scheduler_.now() + Time::s(1)); }
   void mmio(std::uint64_t offset, const std::uint8_t* data, unsigned bytes) {
-    std::uint8_t copy[8] = {};
+    std::uint8_t copy[abi::kWqeBlockBytes] = {};
     std::copy_n(data, bytes, copy);
     tlm::tlm_generic_payload payload;
     payload.set_command(tlm::TLM_WRITE_COMMAND);

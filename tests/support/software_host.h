@@ -48,10 +48,11 @@ inline CpuConfig one_gigahertz() {
 }
 
 struct SoftwareHost {
-  explicit SoftwareHost(bool run_ahead = true, const DriverConfig& driver_config = {})
+  explicit SoftwareHost(bool run_ahead = true, const DriverConfig& driver_config = {},
+                        const VerbsConfig& verbs_config = {})
       : scheduler("scheduler", run_ahead),
         driver(driver_config, 3, memory, frames, nic),
-        verbs(VerbsConfig{}, driver, pages, nic) {
+        verbs(verbs_config, driver, pages, nic) {
     driver.probe().attach(&probes, 1);
     verbs.probe().attach(&probes, 2);
   }
