@@ -51,7 +51,7 @@ std::vector<Line> presets(const DataFolder& data) {
     const std::string folder = std::string("presets/") + name_of(kind);
     for (const std::string& name : data.names(folder))
       lines.push_back({std::string(name_of(kind)) + "/" + name,
-                       title_of(data.path() + "/" + folder + "/" + name + ".json")});
+                       title_of(fmt::format("{}/{}/{}.json", data.path(), folder, name))});
   }
   return lines;
 }

@@ -106,6 +106,7 @@ int run_command(const Arguments& arguments) {
   if (values->count("out") != 0) check_output_folder((*values)["out"].as<std::string>());
 
   std::vector<ScenarioFile> files;
+  files.reserve(names.size());
   for (const std::string& name : names) files.push_back(load_named(name, selection));
   std::vector<JudgedRun> runs;
   for (std::vector<JudgedRun>& of_file : simulate_and_judge(files, runner))

@@ -190,7 +190,9 @@ int validate_command(const Arguments& arguments) {
 
   const DataFolder data = DataFolder::of_this_program();
   std::vector<ScenarioFile> files;
-  for (const std::string& name : matching(data, strings_of(*values, "GLOB")))
+  const std::vector<std::string> names = matching(data, strings_of(*values, "GLOB"));
+  files.reserve(names.size());
+  for (const std::string& name : names)
     files.push_back(load_named(data.path() + "/validation/" + name + ".json"));
   const std::vector<std::vector<JudgedRun>> judged = simulate_and_judge(files, runner);
 
