@@ -59,6 +59,7 @@ class Memory {
   /// The root complex made [address, address + bytes) visible now: runs and forgets the watches.
   void wrote(PhysicalAddress address, Bytes bytes);
 
+  Bytes written(DmaPurpose purpose) const { return written_[static_cast<unsigned>(purpose)]; }
   bool contains(PhysicalAddress address, Bytes bytes) const;
   const MemoryConfig& config() const { return config_; }
   void report(const MetricScope& scope) const;

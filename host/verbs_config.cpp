@@ -13,8 +13,9 @@ void VerbsConfig::describe(Fields& f) {
   f.field("doorbell", doorbell, cycles, "doorbell record and MMIO store");
   f.field("poll", poll, range(Cycles(1), Cycles(1000000)), "one look at a completion queue");
   f.field("completion", completion, cycles, "taking one completion entry");
-  f.field("blue_flame", blue_flame,
-          "write a single WQE of 64 B to the doorbell register whole, so that it need not be fetched");
+  f.field(
+      "blue_flame", blue_flame,
+      "write a single WQE of 64 B to the doorbell register whole, so that it need not be fetched");
 }
 
 }  // namespace rnicsim

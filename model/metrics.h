@@ -10,7 +10,15 @@
 
 namespace rnicsim {
 
-enum class Unit : std::uint8_t { kCount, kBytes, kPicoseconds, kCycles, kBitsPerSecond, kPerSecond, kRatio };
+enum class Unit : std::uint8_t {
+  kCount,
+  kBytes,
+  kPicoseconds,
+  kCycles,
+  kBitsPerSecond,
+  kPerSecond,
+  kRatio
+};
 
 class MetricSink {
  public:

@@ -4,8 +4,8 @@
 // (field names and WQE/CQE layouts follow it); contexts are reduced to what the model uses.
 //
 // All multi-byte fields are big-endian, in host RAM and in registers. Everything in host RAM is
-// reached by the NIC through DMA with physical addresses. Offsets are given beside each field; bytes
-// not named are reserved and zero. The structs below are decoded images: `write` produces the
+// reached by the NIC through DMA with physical addresses. Offsets are given beside each field;
+// bytes not named are reserved and zero. The structs below are decoded images: `write` produces the
 // bytes, `read` takes them apart; neither knows where the bytes live.
 //
 // One difference from mlx5 worth knowing: the driver itself writes key entries, CQ contexts and
@@ -33,8 +33,8 @@ inline constexpr std::uint64_t kCommandDoorbell = 0x18;
 /// First user access region page; software rings send doorbells there.
 inline constexpr std::uint64_t kUarOffset = 0x1000;
 inline constexpr std::uint64_t kUarSize = 0x1000;
-/// Within a UAR page: the first 8 bytes of the last posted WQE's control segment, or (BlueFlame) all
-/// 64 B of a WQE of one basic block, which the NIC then need not fetch.
+/// Within a UAR page: the first 8 bytes of the last posted WQE's control segment, or (BlueFlame)
+/// all 64 B of a WQE of one basic block, which the NIC then need not fetch.
 inline constexpr std::uint64_t kSendDoorbell = 0x800;
 inline constexpr std::uint64_t kSendDoorbellBytes = 8;
 
@@ -156,7 +156,8 @@ struct CqContext {
   static CqContext read(ByteView at);
 };
 
-// ---- Memory translation and protection -----------------------------------------------------------
+// ---- Memory translation and protection
+// -----------------------------------------------------------
 
 /// Key entry (MPT), 64 B, index = key's upper 24 bits. 0: valid(8) access(8) levels(8)
 /// log_page_size(8); 4: key(32); 8: pd(32); 16: start address(64); 24: length(64); 32: table(64).
@@ -164,7 +165,7 @@ struct KeyEntry {
   static constexpr std::uint32_t kBytes = 64;
   bool valid = false;
   AccessFlags access;
-  std::uint8_t levels = 1;         ///< depth of the translation table, 1 to 3
+  std::uint8_t levels = 1;  ///< depth of the translation table, 1 to 3
   std::uint8_t log_page_size = 12;
   MemoryKey key;
   PdNumber pd;
@@ -189,7 +190,8 @@ struct TableEntry {
   static TableEntry read(ByteView at);
 };
 
-// ---- Queue pair ----------------------------------------------------------------------------------
+// ---- Queue pair
+// ----------------------------------------------------------------------------------
 
 using MacAddress = std::array<std::uint8_t, 6>;
 using Ipv4Address = Id<struct Ipv4Tag>;
@@ -204,8 +206,8 @@ struct QpContext {
   static constexpr std::uint32_t kBytes = 256;
   QpState state = QpState::kReset;
   Transport transport = Transport::kRc;
-  AccessFlags access;          ///< what the remote side may do through this QP
-  std::uint8_t mtu_code = 5;   ///< IBTA path MTU code: 1..5 = 256..4096 B
+  AccessFlags access;         ///< what the remote side may do through this QP
+  std::uint8_t mtu_code = 5;  ///< IBTA path MTU code: 1..5 = 256..4096 B
   PdNumber pd;
   Cqn send_cqn;
   Cqn receive_cqn;
@@ -232,12 +234,13 @@ struct QpContext {
   std::uint32_t path_mtu() const { return 128u << mtu_code; }
 };
 
-// ---- Commands --------------------------------------------------------------------------------------
+// ---- Commands
+// --------------------------------------------------------------------------------------
 
 enum class CommandOpcode : std::uint16_t {
-  kInitHca = 1,     ///< mailbox: HcaTables
+  kInitHca = 1,  ///< mailbox: HcaTables
   kCloseHca = 2,
-  kCreateCq = 3,    ///< object = cqn; the context stands in the CQ context table
+  kCreateCq = 3,  ///< object = cqn; the context stands in the CQ context table
   kDestroyCq = 4,
   kModifyQp = 5,    ///< object = qpn; mailbox: QpContext with the wanted state
   kQueryQp = 6,     ///< object = qpn; the NIC writes a QpContext to the mailbox
@@ -249,7 +252,7 @@ enum class CommandStatus : std::uint8_t {
   kOk = 0,
   kBadOpcode = 1,
   kBadObject = 2,
-  kBadState = 3,     ///< the QP cannot go from its state to the one asked for
+  kBadState = 3,  ///< the QP cannot go from its state to the one asked for
   kNotInitialised = 4,
 };
 

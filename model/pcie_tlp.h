@@ -35,10 +35,10 @@ const char* name_of(DmaPurpose purpose);
 struct DmaExtension : tlm::tlm_extension<DmaExtension> {
   DmaEngineId engine = DmaEngineId::kPosted;
   DmaPurpose purpose = DmaPurpose::kPayload;
-  std::uint16_t tag = 0;           ///< first of the tags that the request holds
-  bool relaxed_ordering = false;   ///< TLP attribute RO; never set on queue entries
+  std::uint16_t tag = 0;          ///< first of the tags that the request holds
+  bool relaxed_ordering = false;  ///< TLP attribute RO; never set on queue entries
   bool no_snoop = false;
-  bool elided = false;             ///< account the bytes, move none
+  bool elided = false;  ///< account the bytes, move none
   /// Set by a side that schedules through model/scheduler only: the other need not ask the kernel
   /// what a call to it may have scheduled there.
   bool scheduled_initiator = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A hardware pipeline as arithmetic: work may enter every `interval` cycles of the block's clock and
-// leaves `latency` cycles after it entered. No event of its own; the caller schedules what follows.
+// A hardware pipeline as arithmetic: work may enter every `interval` cycles of the block's clock
+// and leaves `latency` cycles after it entered. No event of its own; the caller schedules what
+// follows.
 #pragma once
 
 #include "model/clock.h"

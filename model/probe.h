@@ -14,32 +14,32 @@ namespace rnicsim {
 /// What happened. The two values of a record are given beside each kind.
 enum class ProbeKind : std::uint8_t {
   // Software (lane app and CPU)
-  kAppStart,            ///< an application began
-  kRegisterPin,         ///< a: begin ps, b: bytes pinned
-  kRegisterTable,       ///< a: begin ps, b: bytes of translation table written
-  kRegisterKey,         ///< a: begin ps, b: key
-  kControlMessage,      ///< a: sent at ps, b: bytes; reported at delivery
-  kPostSend,            ///< a: begin ps, b: bytes of payload
-  kDoorbellRung,        ///< a: begin ps, b: CPU cycles of the whole post
-  kCompletionPolled,    ///< a: status, b: bytes
+  kAppStart,          ///< an application began
+  kRegisterPin,       ///< a: begin ps, b: bytes pinned
+  kRegisterTable,     ///< a: begin ps, b: bytes of translation table written
+  kRegisterKey,       ///< a: begin ps, b: key
+  kControlMessage,    ///< a: sent at ps, b: bytes; reported at delivery
+  kPostSend,          ///< a: begin ps, b: bytes of payload
+  kDoorbellRung,      ///< a: begin ps, b: CPU cycles of the whole post
+  kCompletionPolled,  ///< a: status, b: bytes
   // NIC, sending side
-  kDoorbellArrived,     ///< a: qpn, b: producer index
-  kWqeFetchStart,       ///< a: bytes asked for; the work request is the first expected
-  kWqeFetched,          ///< a: bytes of the message, b: bytes of the WQE
-  kPayloadReadStart,    ///< a: message offset, b: bytes
-  kPayloadReadEnd,      ///< a: begin ps, b: bytes
-  kPacketSent,          ///< a: first bit ps, b: frame bytes; time: last bit has left
+  kDoorbellArrived,   ///< a: qpn, b: producer index
+  kWqeFetchStart,     ///< a: bytes asked for; the work request is the first expected
+  kWqeFetched,        ///< a: bytes of the message, b: bytes of the WQE
+  kPayloadReadStart,  ///< a: message offset, b: bytes
+  kPayloadReadEnd,    ///< a: begin ps, b: bytes
+  kPacketSent,        ///< a: first bit ps, b: frame bytes; time: last bit has left
   // NIC, receiving side
-  kPacketReceived,      ///< a: first bit ps, b: frame bytes
-  kKeyChecked,          ///< a: begin ps, b: KeyFault
-  kTranslated,          ///< a: begin ps, b: 1 = missed the translation cache
-  kPayloadWriteStart,   ///< a: message offset, b: bytes
-  kPayloadHanded,       ///< a: begin ps, b: bytes; handed to PCIe in order
-  kPayloadLanded,       ///< a: begin ps, b: bytes; visible in host memory (reported by the host)
-  kAckSent,             ///< a: PSN, b: AETH syndrome
-  kAckReceived,         ///< a: PSN, b: AETH syndrome
-  kCqeWritten,          ///< a: begin ps, b: status
-  kQpError,             ///< a: qpn, b: cause (CompletionStatus)
+  kPacketReceived,     ///< a: first bit ps, b: frame bytes
+  kKeyChecked,         ///< a: begin ps, b: KeyFault
+  kTranslated,         ///< a: begin ps, b: 1 = missed the translation cache
+  kPayloadWriteStart,  ///< a: message offset, b: bytes
+  kPayloadHanded,      ///< a: begin ps, b: bytes; handed to PCIe in order
+  kPayloadLanded,      ///< a: begin ps, b: bytes; visible in host memory (reported by the host)
+  kAckSent,            ///< a: PSN, b: AETH syndrome
+  kAckReceived,        ///< a: PSN, b: AETH syndrome
+  kCqeWritten,         ///< a: begin ps, b: status
+  kQpError,            ///< a: qpn, b: cause (CompletionStatus)
 };
 
 struct ProbeRecord {

@@ -23,9 +23,9 @@ class Id {
   Rep value_ = 0;
 };
 
-using Qpn = Id<struct QpnTag>;             ///< 24 bits
-using Cqn = Id<struct CqnTag>;             ///< 24 bits
-using PdNumber = Id<struct PdTag>;         ///< 24 bits
+using Qpn = Id<struct QpnTag>;      ///< 24 bits
+using Cqn = Id<struct CqnTag>;      ///< 24 bits
+using PdNumber = Id<struct PdTag>;  ///< 24 bits
 using PhysicalAddress = Id<struct PhysicalAddressTag, std::uint64_t>;
 using VirtualAddress = Id<struct VirtualAddressTag, std::uint64_t>;
 
@@ -35,8 +35,7 @@ class MemoryKey {
  public:
   constexpr MemoryKey() = default;
   constexpr explicit MemoryKey(std::uint32_t value) : value_(value) {}
-  constexpr MemoryKey(std::uint32_t index, std::uint8_t variant)
-      : value_(index << 8 | variant) {}
+  constexpr MemoryKey(std::uint32_t index, std::uint8_t variant) : value_(index << 8 | variant) {}
   constexpr std::uint32_t value() const { return value_; }
   constexpr std::uint32_t index() const { return value_ >> 8; }
   constexpr std::uint8_t variant() const { return static_cast<std::uint8_t>(value_); }
@@ -81,8 +80,12 @@ class WorkRequestId {
   constexpr std::uint64_t value() const { return value_; }
   constexpr explicit operator bool() const { return value_ != 0; }
   constexpr std::uint32_t index() const { return static_cast<std::uint32_t>(value_); }
-  friend constexpr bool operator==(WorkRequestId a, WorkRequestId b) { return a.value_ == b.value_; }
-  friend constexpr bool operator!=(WorkRequestId a, WorkRequestId b) { return a.value_ != b.value_; }
+  friend constexpr bool operator==(WorkRequestId a, WorkRequestId b) {
+    return a.value_ == b.value_;
+  }
+  friend constexpr bool operator!=(WorkRequestId a, WorkRequestId b) {
+    return a.value_ != b.value_;
+  }
 
  private:
   std::uint64_t value_ = 0;  ///< 0: no work request
@@ -132,11 +135,11 @@ const char* name_of(CompletionStatus status);
 /// Why a key check refused (nic/key_checker); travels to the report, never over the wire.
 enum class KeyFault : std::uint8_t {
   kNone,
-  kUnknownKey,      ///< no such entry, or the variable part differs (a stale key)
-  kWrongPd,         ///< the entry belongs to another protection domain
-  kOutOfBounds,     ///< below the region, beyond it, or wrapping past 2^64
-  kNoAccessRight,   ///< region or queue pair lacks the right
-  kNotPresent,      ///< the translation table has no page there
+  kUnknownKey,     ///< no such entry, or the variable part differs (a stale key)
+  kWrongPd,        ///< the entry belongs to another protection domain
+  kOutOfBounds,    ///< below the region, beyond it, or wrapping past 2^64
+  kNoAccessRight,  ///< region or queue pair lacks the right
+  kNotPresent,     ///< the translation table has no page there
 };
 const char* name_of(KeyFault fault);
 

@@ -170,7 +170,7 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
     }
   }
   w_.contexts.mark_dirty(qpn.value());
-  w_.wqe_fetch.resume(qpn);
+  w_.wqe_fetch.restart(qpn);
   return abi::CommandStatus::kOk;
 }
 

@@ -23,6 +23,10 @@ CompletionStatus status_of(NakCode code) {
   return CompletionStatus::kBadResponse;
 }
 
+/// States in which acknowledgements of what has been sent are still waited for (SQD: the send queue
+/// drains).
+bool sends(QpState state) { return state == QpState::kRts || state == QpState::kSqd; }
+
 }  // namespace
 
 void Completer::receive(PacketRef packet, Time ready) {
@@ -52,7 +56,7 @@ void Completer::acknowledge(NicQueuePair& qp, abi::QpContext& context, const Pac
   const Aeth& aeth = packet.aeth;
   const Psn psn = packet.bth.psn;
   const bool usable = packet.bth.opcode == RcOpcode::kAcknowledge && !aeth.is_rnr_nak() &&
-                      context.state == QpState::kRts && psn - context.next_send_psn < 0;
+                      sends(context.state) && psn - context.next_send_psn < 0;
   if (!usable) {
     ++unexpected_;
     return;
@@ -64,7 +68,7 @@ void Completer::acknowledge(NicQueuePair& qp, abi::QpContext& context, const Pac
   } else {
     ++naks_;
     complete_before(qp, context, psn, ready);
-    if (context.state == QpState::kRts) fail_front(qp, context, status_of(aeth.nak_code()), ready);
+    if (sends(context.state)) fail_front(qp, context, status_of(aeth.nak_code()), ready);
   }
 }
 

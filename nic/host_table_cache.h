@@ -4,10 +4,10 @@
 // the NIC changed is written back by DMA.
 //
 // Entry is a layout of model/nic_abi (kBytes, read, write). Users look an entry up each time they
-// need it, count the hit latency themselves (it is part of their pipeline), and, on a miss, are
+// need it (one that hits costs no more than their own pipeline's latency) and, on a miss, are
 // called back to look again: an entry may have been evicted in between, so nobody keeps a pointer
-// past the present callback.
-// Ordering: an entry whose write-back has not been handed to PCIe yet is not fetched again.
+// past the present callback. Ordering: an entry whose write-back has not been handed to PCIe yet is
+// not fetched again.
 #pragma once
 
 #include <deque>
@@ -28,7 +28,6 @@ namespace rnicsim {
 
 struct HostTableCacheConfig {
   CacheGeometry geometry;
-  Cycles hit_latency{4};
   std::uint32_t outstanding_misses = 8;
   void describe(Fields& fields);
 };
@@ -85,7 +84,6 @@ class HostTableCache {
     for (Miss& miss : misses_in_flight_)
       if (miss.index == index) miss.stale = true;
   }
-  Cycles hit_latency() const { return config_.hit_latency; }
 
   void report(const MetricScope& scope) const {
     scope.count("hits", hits_, "look-ups that found their entry");
@@ -93,6 +91,8 @@ class HostTableCache {
     scope.count("fetches", fetches_, "entries read from host RAM");
     scope.count("write_backs", write_backs_, "changed entries written back to host RAM");
     scope.time("busy", busy_, "time with at least one fetch outstanding");
+    scope.time("stalled.miss_registers", stalled_,
+               "time in which a miss waited for a miss register or a write-back");
     scope.count("occupancy.max", most_in_flight_, "most fetches outstanding at once");
   }
 
@@ -125,15 +125,20 @@ class HostTableCache {
     }
     for (const std::uint32_t writing : writing_back_) {
       if (writing == index) {
-        waiting_.push_back({index, retry, work_request});
+        park({index, retry, work_request});
         return;
       }
     }
     if (in_flight_ == config_.outstanding_misses) {
-      waiting_.push_back({index, retry, work_request});
+      park({index, retry, work_request});
       return;
     }
     fetch(index, retry, work_request);
+  }
+
+  void park(const Waiting& waiting) {
+    if (waiting_.empty()) stalled_since_ = scheduler_.now();
+    waiting_.push_back(waiting);
   }
 
   void fetch(std::uint32_t index, Callback retry, WorkRequestId work_request) {
@@ -220,6 +225,7 @@ class HostTableCache {
     for (std::size_t n = waiting_.size(); n != 0 && in_flight_ < config_.outstanding_misses; --n) {
       const Waiting next = waiting_.front();
       waiting_.pop_front();
+      if (waiting_.empty()) stalled_ += scheduler_.now() - stalled_since_;
       if (directory_.find(next.index))
         next.retry();
       else
@@ -243,6 +249,8 @@ class HostTableCache {
   std::uint32_t in_flight_ = 0;
   Time busy_since_;
   Time busy_;
+  Time stalled_since_;
+  Time stalled_;
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;
   std::uint64_t fetches_ = 0;

@@ -48,6 +48,7 @@ const char* name_of(KeyCheck::State state) {
 
 void KeyCheckerConfig::describe(Fields& fields) {
   const auto cost = range(Cycles(0), Cycles(10000));
+  fields.field("key_lookup", key_lookup, cost, "cycles of a look-up that hits in the key cache");
   fields.field("valid", valid, cost, "cycles of the state that compares the whole key");
   fields.field("protection_domain", protection_domain, cost,
                "cycles of the state that compares protection domains");
@@ -57,6 +58,14 @@ void KeyCheckerConfig::describe(Fields& fields) {
 }
 
 bool KeyChecker::run(KeyCheck& check, KeyCheck::State until, Callback retry) {
+  const Cycles before = check.cycles;
+  const bool done = advance(check, until, retry);
+  busy_ += check.cycles - before;
+  if (!done) ++waited_;
+  return done;
+}
+
+bool KeyChecker::advance(KeyCheck& check, KeyCheck::State until, Callback retry) {
   while (!check.decided() && check.state != until) {
     if (!keys_.in_range(check.key.index())) {
       refuse(check, KeyFault::kUnknownKey);
@@ -73,7 +82,7 @@ bool KeyChecker::run(KeyCheck& check, KeyCheck::State until, Callback retry) {
 void KeyChecker::step(KeyCheck& check, const abi::KeyEntry& entry) {
   switch (check.state) {
     case KeyCheck::State::kKeyLookup:
-      check.cycles += keys_.hit_latency();
+      check.cycles += config_.key_lookup;
       check.state = KeyCheck::State::kValid;
       break;
     case KeyCheck::State::kValid:
@@ -138,6 +147,8 @@ void KeyChecker::refuse(KeyCheck& check, KeyFault fault) {
 }
 
 void KeyChecker::report(const MetricScope& scope) const {
+  scope.cycles("busy", busy_, "cycles spent in the states, over all checks");
+  scope.count("stalled.miss", waited_, "times that a check waited for an entry to be fetched");
   scope.count("passed", passed_, "packets whose access was allowed and translated");
   scope.count("refused.unknown_key", refused_[static_cast<std::size_t>(KeyFault::kUnknownKey)],
               "accesses refused: no such key, or a stale one");

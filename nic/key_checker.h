@@ -9,7 +9,8 @@
 // first packet, the requester an lkey at a segment's first packet; later packets enter at
 // `translate`, which still sees a key that was invalidated meanwhile. Key entries come through the
 // key cache, translations through the translation cache; a miss leaves the check where it is and
-// calls back.
+// calls back. Any number of checks are under way at once: the pipelines of requester and responder,
+// which start them, bound their rate, so the states cost latency and no throughput.
 #pragma once
 
 #include <array>
@@ -26,6 +27,7 @@ namespace rnicsim {
 using KeyCache = HostTableCache<abi::KeyEntry>;
 
 struct KeyCheckerConfig {
+  Cycles key_lookup{4};
   Cycles valid{1};
   Cycles protection_domain{1};
   Cycles bounds{1};
@@ -83,6 +85,7 @@ class KeyChecker {
   void report(const MetricScope& scope) const;
 
  private:
+  bool advance(KeyCheck& check, KeyCheck::State until, Callback retry);
   void step(KeyCheck& check, const abi::KeyEntry& entry);
   bool translate(KeyCheck& check, const abi::KeyEntry& entry, Callback retry);
   void refuse(KeyCheck& check, KeyFault fault);
@@ -90,6 +93,8 @@ class KeyChecker {
   KeyCache& keys_;
   TranslationCache& translations_;
   KeyCheckerConfig config_;
+  Cycles busy_;
+  std::uint64_t waited_ = 0;
   std::uint64_t passed_ = 0;
   std::array<std::uint64_t, 6> refused_{};
 };

@@ -11,7 +11,6 @@ namespace rnicsim {
 namespace {
 
 constexpr std::uint64_t kMaxMessageBytes = 1ULL << 31;  // IBTA 9.7.2
-constexpr std::uint32_t kMaxPathMtu = 4096;
 constexpr std::uint32_t kPrefetchMask = NicQueuePair::kPrefetchBlocks * abi::kWqeBlockBytes - 1;
 
 RcOpcode write_opcode(bool first, bool last) {
@@ -63,7 +62,7 @@ void Requester::wait_for_turn(NicQueuePair& qp, Time since) {
 /// it leaves the pipeline, for whoever was ready when it entered: turns follow at the interval.
 void Requester::kick() {
   if (turn_armed_ || tx_scheduler_.empty()) return;
-  if (buffered_ + Bytes(kMaxPathMtu) > config_.transmit_buffer) {
+  if (!has_room()) {
     if (stalled_since_ == Time::never()) stalled_since_ = w_.scheduler.now();
     return;
   }
@@ -85,18 +84,33 @@ void Requester::turn() {
   const Qpn qpn = qp.qpn;
   abi::QpContext* context =
       w_.contexts.lookup(qpn.value(), call<&Requester::retry_turn>(this, qpn.value()));
-  if (context != nullptr) {
-    qp.queued = false;
-    if (context->state == QpState::kRts && !qp.send_stopped && qp.has_wqe_to_send()) {
-      make_packet(qp, *context);
-      wait_for_turn(qp, entered_);
-    }
-  }
+  if (context != nullptr) serve(qp, *context);
   kick();
 }
 
-void Requester::retry_turn(std::uint64_t qpn) {
-  tx_scheduler_.add(w_.qps.at(Qpn(static_cast<std::uint32_t>(qpn))), w_.scheduler.now());
+/// The turn of a queue pair whose context is at hand.
+void Requester::serve(NicQueuePair& qp, abi::QpContext& context) {
+  qp.queued = false;
+  // A draining send queue ends the message it is in and begins no other.
+  const bool may_send =
+      context.state == QpState::kRts || (context.state == QpState::kSqd && qp.started);
+  if (!may_send || qp.send_stopped || !qp.has_wqe_to_send()) return;
+  make_packet(qp, context);
+  wait_for_turn(qp, entered_);
+}
+
+/// The context has been fetched. It is used at once: by the next turn a cache smaller than the
+/// number of busy queue pairs would have lost it again, and nobody would ever send.
+void Requester::retry_turn(std::uint64_t number) {
+  const Qpn qpn(static_cast<std::uint32_t>(number));
+  NicQueuePair& qp = w_.qps.at(qpn);
+  abi::QpContext* context = w_.contexts.peek(qpn.value());
+  if (context == nullptr || !has_room()) {
+    tx_scheduler_.add(qp, w_.scheduler.now());
+    return;
+  }
+  entered_ = w_.scheduler.now();
+  serve(qp, *context);
 }
 
 /// Judges a WQE at its first packet. False: it failed at home.
@@ -133,7 +147,9 @@ void Requester::make_packet(NicQueuePair& qp, abi::QpContext& context) {
   slot.id = wqe.id;
   slot.length = length;
   slot.offset = qp.offset;
+  slot.made = w_.scheduler.now();
   slot.check.pd = context.pd;
+  slot.stage = Stage::kNew;
   ++wqe.gathering;
   buffered_ += Bytes(length);
   most_buffered_ = std::max(most_buffered_, buffered_);
@@ -205,13 +221,11 @@ void Requester::begin_check(Slot& slot, const SendWqe& wqe) {
   check.work_request = slot.id;
 }
 
-/// Moves a packet's gathering on: checks and translates the next part, then schedules its reads.
+/// Moves a packet's gathering on: checks and translates the next part; its reads follow in order.
 void Requester::advance(std::uint64_t sequence) {
   Slot& slot = this->slot(sequence);
   if (slot.is_void()) {
-    slot.checking = false;
-    slot.gathered = slot.length;
-    drain_window();
+    set_gathered(slot);
     return;
   }
   const SendWqe& wqe = slot.qp->wqe(slot.wqe);
@@ -220,37 +234,52 @@ void Requester::advance(std::uint64_t sequence) {
     slot.gathered = slot.length;
   }
   if (slot.gathered == slot.length) {
-    gathered(slot);
+    set_gathered(slot);
     return;
   }
-  if (!slot.checking) {
+  if (slot.stage != Stage::kChecking) {
     begin_check(slot, wqe);
-    slot.checking = true;
+    slot.stage = Stage::kChecking;
   }
   if (!w_.key_checker.run(slot.check, KeyCheck::State::kPass,
                           call<&Requester::advance>(this, sequence)))
     return;
-  const Time done = w_.clock.after(w_.scheduler.now(), slot.check.cycles);
-  w_.scheduler.at(done, call<&Requester::issue_reads>(this, sequence));
+  slot.ready = w_.clock.after(w_.scheduler.now(), slot.check.cycles);
+  slot.stage = Stage::kChecked;
+  issue_in_order();
+}
+
+/// Arms the reads of the oldest packet that has any to issue, once its look-ups are done.
+void Requester::issue_in_order() {
+  issuing_ = std::max(issuing_, first_);
+  while (issuing_ < first_ + window_.size() && slot(issuing_).stage == Stage::kGathered) ++issuing_;
+  if (issuing_ == first_ + window_.size()) return;
+  Slot& next = slot(issuing_);
+  if (next.stage != Stage::kChecked) return;
+  next.stage = Stage::kIssuing;
+  last_issue_ = std::max({last_issue_, next.ready, w_.scheduler.now()});
+  w_.scheduler.at(last_issue_, call<&Requester::issue_reads>(this, issuing_));
 }
 
 void Requester::issue_reads(std::uint64_t sequence) {
   Slot& slot = this->slot(sequence);
-  if (slot.is_void()) {
-    advance(sequence);
-    return;
-  }
-  const KeyCheck& check = slot.check;
-  if (check.state == KeyCheck::State::kNak) {
-    slot.checking = false;
+  if (!slot.is_void() && slot.check.state == KeyCheck::State::kNak) {
     slot.failed = CompletionStatus::kLocalProtectionError;
     slot.qp->send_stopped = true;
-    slot.length = slot.gathered;
-    gathered(slot);
+    set_gathered(slot);
     return;
   }
+  if (!slot.is_void()) read_part(slot, sequence);
+  advance(sequence);
+}
+
+/// A memory without latency answers within submit; the slot stays, as it is not kGathered yet.
+void Requester::read_part(Slot& slot, std::uint64_t sequence) {
+  const KeyCheck& check = slot.check;
   const Time now = w_.scheduler.now();
   if (slot.gathered == 0) slot.read_since = now;
+  probe(now, ProbeKind::kTranslated, slot.id, slot.packet->id,
+        static_cast<std::uint64_t>(slot.made.ps()), check.missed ? 1 : 0);
   probe(now, ProbeKind::kPayloadReadStart, slot.id, slot.packet->id, slot.offset + slot.gathered,
         check.length);
   for (std::size_t i = 0; i < check.piece_count; ++i) {
@@ -267,29 +296,28 @@ void Requester::issue_reads(std::uint64_t sequence) {
     ++slot.reading;
     w_.pcie.submit(std::move(request));
   }
-  // Only now: a memory without latency answers within submit, and the slot must not leave before.
-  slot.checking = false;
-  advance(sequence);
 }
 
-/// All reads of a packet have been issued (or it needs none, or failed).
-void Requester::gathered(Slot& slot) {
-  if (slot.failed == CompletionStatus::kSuccess) {
+/// All reads of a packet have been issued (or it needs none, failed, or is void).
+void Requester::set_gathered(Slot& slot) {
+  slot.stage = Stage::kGathered;
+  if (!slot.is_void() && slot.failed == CompletionStatus::kSuccess) {
     NicQueuePair& qp = *slot.qp;
     --qp.wqe(slot.wqe).gathering;
     qp.retire_wqes();
     wqe_fetch_->resume(qp.qpn);
   }
+  issue_in_order();
   drain_window();
 }
 
 void Requester::payload_read(std::uint64_t sequence) {
   Slot& slot = this->slot(sequence);
-  if (--slot.reading == 0 && slot.gathered == slot.length) {
+  if (--slot.reading != 0) return;
+  if (slot.gathered == slot.length)
     probe(w_.scheduler.now(), ProbeKind::kPayloadReadEnd, slot.id, slot.packet->id,
           static_cast<std::uint64_t>(slot.read_since.ps()), slot.length);
-    drain_window();
-  }
+  drain_window();
 }
 
 /// Gives the port what is complete, in order.

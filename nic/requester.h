@@ -4,7 +4,8 @@
 // asks for acknowledgements, and gives the packets to the port in order.
 //
 // Pipeline: one packet a turn (tx_scheduler) through `pipeline`; the payload reads of up to
-// `transmit_buffer` bytes are under way at once; a packet whose payload has come passes
+// `transmit_buffer` bytes are under way at once, issued in the order of the packets; look-ups of
+// later packets overlap, so misses do. A packet whose payload has come passes
 // `header_pipeline` and queues at the port. All packets of the NIC leave in the order of their
 // turns, so a translation miss of one queue pair holds up those behind it.
 // Of one queue pair, WQEs start at least `wqe_interval` apart (the per-QP processing time that
@@ -68,6 +69,15 @@ class Requester {
   void report(const MetricScope& scope) const;
 
  private:
+  static constexpr std::uint32_t kMaxPathMtu = 4096;
+  /// Of a packet's gathering. A part is as much of its payload as lies in one data segment.
+  enum class Stage : std::uint8_t {
+    kNew,
+    kChecking,  ///< the part's key or translation may have to be fetched
+    kChecked,   ///< waits for the packets before it
+    kIssuing,   ///< an entry is armed for its reads
+    kGathered,  ///< every read has been issued, or there is none
+  };
   /// A packet between its turn and the port.
   struct Slot {
     PacketRef packet;
@@ -79,11 +89,13 @@ class Requester {
     std::uint32_t gathered = 0;  ///< bytes whose reads have been issued
     std::uint32_t reading = 0;   ///< DMA reads outstanding
     std::uint64_t offset = 0;    ///< of the payload in the message
+    Time made;
     Time read_since;
     KeyCheck check;
-    bool checking = false;
+    Stage stage = Stage::kGathered;
+    Time ready;  ///< when the present part may be read
     CompletionStatus failed = CompletionStatus::kSuccess;
-    bool complete() const { return reading == 0 && gathered == length && !checking; }
+    bool complete() const { return reading == 0 && stage == Stage::kGathered; }
     bool is_void() const { return epoch != qp->epoch; }
   };
 
@@ -97,10 +109,14 @@ class Requester {
                   std::uint32_t length);
   void finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn);
   void copy_inline(NicQueuePair& qp, const SendWqe& wqe, Slot& slot);
-  void gathered(Slot& slot);
   void advance(std::uint64_t sequence);
   void begin_check(Slot& slot, const SendWqe& wqe);
+  void issue_in_order();
   void issue_reads(std::uint64_t sequence);
+  void read_part(Slot& slot, std::uint64_t sequence);
+  void set_gathered(Slot& slot);
+  void serve(NicQueuePair& qp, abi::QpContext& context);
+  bool has_room() const { return buffered_ + Bytes(kMaxPathMtu) <= config_.transmit_buffer; }
   void payload_read(std::uint64_t sequence);
   void drain_window();
   Slot& slot(std::uint64_t sequence) { return window_.at(sequence - first_); }
@@ -113,7 +129,9 @@ class Requester {
   Pipeline header_pipeline_;
   TxScheduler tx_scheduler_;
   Ring<Slot> window_;
-  std::uint64_t first_ = 0;  ///< sequence number of window_.front()
+  std::uint64_t first_ = 0;    ///< sequence number of window_.front()
+  std::uint64_t issuing_ = 0;  ///< first packet with reads to issue
+  Time last_issue_;
   bool turn_armed_ = false;
   Time entered_;     ///< when the present turn entered the pipeline
   Time room_since_;  ///< when the transmit buffer last stopped being full

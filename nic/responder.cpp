@@ -8,6 +8,15 @@
 
 namespace rnicsim {
 
+namespace {
+
+/// States in which requests are taken (IBTA 10.3.1; draining concerns the send queue only).
+bool receives(QpState state) {
+  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd;
+}
+
+}  // namespace
+
 void ResponderConfig::describe(Fields& fields) {
   fields.object("pipeline", pipeline, "context look-up, PSN and opcode checks");
   fields.object("ack_pipeline", ack_pipeline, "from the decision to answer to the port");
@@ -69,7 +78,7 @@ bool Responder::judge(Slot& slot) {
   abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Responder::retry_judge>(this),
                                                slot.packet->work_request);
   if (context == nullptr) return false;
-  if (context->state != QpState::kRtr && context->state != QpState::kRts) {
+  if (!receives(context->state)) {
     slot.verdict = Verdict::kDrop;
     return true;
   }
@@ -234,7 +243,7 @@ bool Responder::refuse_late(Slot& slot, std::uint64_t sequence) {
       w_.contexts.lookup(qpn.value(), call<&Responder::translate>(this, sequence));
   if (context == nullptr) return false;
   slot.verdict = Verdict::kDrop;
-  if (context->state == QpState::kRtr || context->state == QpState::kRts) {
+  if (receives(context->state)) {
     // What was accepted behind it meanwhile is not complete: the NAK counts what came before.
     const std::uint32_t own = ends_message(slot.packet->bth.opcode) ? 1 : 0;
     const std::uint32_t msn = slot.aeth.msn - own;

@@ -33,7 +33,7 @@ void WqeFetch::apply(std::uint64_t argument) {
   const Qpn qpn = qpn_in(argument);
   abi::QpContext* context = contexts_.lookup(qpn.value(), call<&WqeFetch::apply>(this, argument));
   if (context == nullptr) return;
-  if (!fetches_in(context->state)) {
+  if (!fetches_in(context->state) && context->state != QpState::kSqd) {
     ++ignored_;
     return;
   }
@@ -43,6 +43,11 @@ void WqeFetch::apply(std::uint64_t argument) {
     context->send_producer = low_in(argument);
     contexts_.mark_dirty(qpn.value());
   }
+  try_fetch(qpn.value());
+}
+
+void WqeFetch::restart(Qpn qpn) {
+  requester_->ready(qps_.at(qpn));
   try_fetch(qpn.value());
 }
 
@@ -64,6 +69,8 @@ void WqeFetch::try_fetch(std::uint64_t number) {
   context->send_consumer = static_cast<std::uint16_t>(first + blocks);
   contexts_.mark_dirty(qpn.value());
   ++fetches_;
+  if (in_flight_++ == 0) busy_since_ = scheduler_.now();
+  most_in_flight_ = std::max(most_in_flight_, in_flight_);
   DmaRequest request;
   request.engine = DmaEngineId::kQueueRead;
   request.purpose = DmaPurpose::kSendQueue;
@@ -83,7 +90,9 @@ void WqeFetch::fetched(std::uint64_t argument) {
   if (context == nullptr) return;
   NicQueuePair& qp = qps_.at(qpn);
   qp.fetching = false;
-  if (!fetches_in(context->state)) return;  // reset while the fetch was under way
+  if (--in_flight_ == 0) busy_ += scheduler_.now() - busy_since_;
+  if (!fetches_in(context->state) && context->state != QpState::kSqd)
+    return;  // reset while the fetch was under way
   hand_over(qp, *context);
   try_fetch(qpn.value());
 }
@@ -172,6 +181,8 @@ void WqeFetch::recovered(std::uint64_t at) {
 }
 
 void WqeFetch::report(const MetricScope& scope) const {
+  scope.time("busy", busy_, "time with at least one fetch outstanding");
+  scope.count("occupancy.max", most_in_flight_, "most fetches outstanding at once");
   scope.count("fetches", fetches_, "DMA reads of the send queues");
   scope.count("wqes", wqes_, "WQEs taken apart");
   scope.count("ignored_doorbells", ignored_, "doorbells of queue pairs that may not send");

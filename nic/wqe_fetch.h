@@ -51,6 +51,8 @@ class WqeFetch {
   void recover(Qpn qpn);
   /// Prefetched blocks were used up, or the state changed: goes on if there is reason to.
   void resume(Qpn qpn) { try_fetch(qpn.value()); }
+  /// The state may permit sending again: so do WQEs that are here already.
+  void restart(Qpn qpn);
 
   Probe probe;
   void report(const MetricScope& scope) const;
@@ -77,6 +79,10 @@ class WqeFetch {
     std::uint8_t record[abi::DoorbellRecord::kBytes] = {};
   };
   std::deque<Recovery> recoveries_;
+  std::uint32_t in_flight_ = 0;
+  std::uint32_t most_in_flight_ = 0;
+  Time busy_;
+  Time busy_since_;
   std::uint64_t fetches_ = 0;
   std::uint64_t wqes_ = 0;
   std::uint64_t ignored_ = 0;

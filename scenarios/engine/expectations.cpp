@@ -43,6 +43,10 @@ class Judge {
 
   void run() {
     const std::vector<ExpectationSpec>& specs = file_.base.expect;
+    for (const ExpectationSpec& spec : specs)
+      if (spec.violation)
+        for (JudgedRun& run : runs_) run.expected_violations.push_back(*spec.violation);
+    for (JudgedRun& run : runs_) run.judged = !ended_badly(run);
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const std::string path = "expect." + std::to_string(i);
       if (specs[i].violation)
@@ -53,6 +57,15 @@ class Judge {
   }
 
  private:
+  static bool ended_badly(const JudgedRun& run) {
+    const auto bad = [&](const Violation& violation) {
+      const bool no_end = violation.kind == "deadlock" || violation.kind == "unfinished_flow" ||
+                          violation.kind == "lossless_drop" || violation.kind == "dma_error";
+      return no_end && !run.expects(violation);
+    };
+    return std::any_of(run.result.violations.begin(), run.result.violations.end(), bad);
+  }
+
   JudgedRun* run_of(const std::string& variant) {
     const auto it = std::find_if(runs_.begin(), runs_.end(), [&](const JudgedRun& run) {
       return run.setup.variant == variant;
@@ -85,7 +98,7 @@ class Judge {
 
   void judge_metric(const ExpectationSpec& spec, const std::string& path) {
     JudgedRun* run = run_of(spec.measured.variant);
-    if (run == nullptr) return;
+    if (run == nullptr || !run->judged) return;
     ExpectationResult result;
     result.spec = spec;
     const Metric* measured = metric(*run, spec.measured.path, path + ".metric");
@@ -97,7 +110,7 @@ class Judge {
     result.unit = measured->unit;
     if (spec.ratio_to) {
       const JudgedRun* other = run_of(spec.reference.variant);
-      if (other == nullptr) return;
+      if (other == nullptr || !other->judged) return;
       const Metric* reference = metric(*other, spec.reference.path, path + ".ratio_to");
       if (reference == nullptr) {
         fail_unmeasured(*run, std::move(result));
@@ -123,7 +136,6 @@ class Judge {
     ExpectationResult result;
     result.spec = spec;
     for (JudgedRun& run : runs_) {
-      run.expected_violations.push_back(*spec.violation);
       for (const Violation& violation : run.result.violations)
         if (violation.kind == *spec.violation) result.measured += 1;
     }
@@ -152,7 +164,7 @@ bool JudgedRun::passed() const {
 std::vector<JudgedRun> judge(const ScenarioFile& file, std::vector<RunResult> results) {
   std::vector<JudgedRun> runs;
   for (std::size_t i = 0; i < results.size(); ++i)
-    runs.push_back({file.name, file.runs[i], std::move(results[i]), {}, {}});
+    runs.push_back({file.name, file.runs[i], std::move(results[i]), {}, {}, true});
   if (!runs.empty()) Judge(file, runs).run();
   return runs;
 }

@@ -26,6 +26,8 @@ struct JudgedRun {
   RunResult result;
   std::vector<ExpectationResult> expectations;
   std::vector<std::string> expected_violations;  ///< kinds
+  /// False: the run came to no proper end (and was not expected to), so its metrics say nothing.
+  bool judged = true;
 
   bool expects(const Violation& violation) const;
   /// Every expectation met and no violation but expected ones.

@@ -5,6 +5,8 @@
 #include <stdexcept>
 
 #include "model/byte_order.h"
+#include "model/config_error.h"
+#include "model/quantity.h"
 
 namespace rnicsim {
 
@@ -114,13 +116,13 @@ void PairWorkload::start(Side& side, CpuCore& core, const char* role,
                          std::uint32_t component) {
   side.process->verbs.probe().attach(observer, component);
   side.probe.attach(observer, component);
-  side.thread = std::make_unique<SoftwareThread>(
-      system_.scheduler(), spec_.name + "_" + role, [this, &side, &core, body] {
-        CpuTask task(core, *side.thread);
-        (this->*body)(task);
-        task.settle();
-        side.doing = "finished";
-      });
+  side.thread = std::make_unique<SoftwareThread>(system_.scheduler(), spec_.name + "_" + role,
+                                                 [this, &side, &core, body] {
+                                                   CpuTask task(core, *side.thread);
+                                                   (this->*body)(task);
+                                                   task.settle();
+                                                   side.doing = "finished";
+                                                 });
 }
 
 void PairWorkload::require(Errno error, const char* call) {
@@ -128,23 +130,34 @@ void PairWorkload::require(Errno error, const char* call) {
     throw std::runtime_error(std::string(call) + " failed: " + name_of(error));
 }
 
+/// The scenario gave a host too little memory: what only the run can find out is bad input all the
+/// same.
+void PairWorkload::out_of_memory(const Side& side, const std::string& what) const {
+  ConfigError::Detail detail;
+  detail.path = "hosts." + side.host + ".memory.size";
+  detail.expected = "memory for workload " + spec_.name;
+  detail.found = to_text(system_.server(side.host).host->config().memory.size) + ", where " + what;
+  throw ConfigError(std::move(detail));
+}
+
 std::uint64_t PairWorkload::chunks_per_qp() const {
   return spec_.region_size() / std::max(spec_.size, Bytes(1)) / spec_.queue_pairs;
 }
 
 /// Step 1 and 2 of either side: a buffer in the process's memory, registered.
-void PairWorkload::prepare(Side& side, CpuTask& task, std::uint64_t fill_seed,
-                           AccessFlags access) {
+void PairWorkload::prepare(Side& side, CpuTask& task, std::uint64_t fill_seed, AccessFlags access) {
   task.sleep_until(spec_.start);
   side.probe(task.now(), ProbeKind::kAppStart, {}, 0, 0, 0);
   side.doing = "registering memory";
   Verbs& verbs = side.process->verbs;
   const bool initiator = &side == &initiator_;
-  require(system_.server(side.host).host->driver(0).bring_up(task), "opening the device");
+  const Errno opened = system_.server(side.host).host->driver(0).bring_up(task);
+  if (opened == Errno::kNoMemory) out_of_memory(side, "the driver's tables fit nowhere");
+  require(opened, "opening the device");
   const Bytes length = spec_.region_size();
   const auto address =
       side.process->pages.map(length, initiator ? initiator_pages_ : target_pages_);
-  if (!address) throw std::runtime_error("host " + side.host + " has no memory left for a buffer");
+  if (!address) out_of_memory(side, "a buffer of " + to_text(length) + " fits nowhere");
   if (!elided_) {
     std::vector<std::uint8_t> bytes(kCompareBytes);
     for (std::uint64_t at = 0; at < length.count(); at += bytes.size()) {
@@ -155,6 +168,7 @@ void PairWorkload::prepare(Side& side, CpuTask& task, std::uint64_t fill_seed,
   }
   side.pd = verbs.alloc_pd(task);
   const auto region = verbs.reg_mr(task, side.pd, *address, length.count(), access);
+  if (region.error == Errno::kNoMemory) out_of_memory(side, "a translation table fits nowhere");
   require(region.error, "reg_mr");
   side.region = region.value;
 }
@@ -168,8 +182,9 @@ void PairWorkload::create_queue_pairs(Side& side, CpuTask& task, AccessFlags acc
   QueuePairInit init;
   init.pd = side.pd;
   init.send_cq = init.receive_cq = side.cq;
-  init.max_send_requests = spec_.queue_depth * std::max<std::uint32_t>(
-      1, static_cast<std::uint32_t>(divide_up(spec_.inline_up_to.count() + 36, 64)));
+  init.max_send_requests =
+      spec_.queue_depth * std::max<std::uint32_t>(1, static_cast<std::uint32_t>(divide_up(
+                                                         spec_.inline_up_to.count() + 36, 64)));
   init.max_inline = static_cast<std::uint32_t>(spec_.inline_up_to.count());
   for (std::uint32_t i = 0; i < spec_.queue_pairs; ++i) {
     const auto qp = verbs.create_qp(task, init);
@@ -194,7 +209,8 @@ void PairWorkload::connect(Side& side, CpuTask& task, const Introduction& peer) 
     rtr.remote_ip = peer.port.ip;
     rtr.remote_mac = peer.port.mac;
     // One UDP source port a queue pair, in the range that annex A17 leaves for entropy.
-    rtr.udp_source_port = static_cast<std::uint16_t>(0xc000 | (side.qps[i]->qpn().value() & 0x3fff));
+    rtr.udp_source_port =
+        static_cast<std::uint16_t>(0xc000 | (side.qps[i]->qpn().value() & 0x3fff));
     rtr.receive_psn = first_psn(peer.qpns[i]);
     require(side.process->verbs.modify_qp(task, side.qps[i], rtr), "modify_qp to RTR");
     QpAttributes rts;
@@ -205,12 +221,11 @@ void PairWorkload::connect(Side& side, CpuTask& task, const Introduction& peer) 
 }
 
 void PairWorkload::target(CpuTask& task) {
-  const AccessFlags access(AccessFlags::kLocalWrite |
-                           (spec_.remote_write ? AccessFlags::kRemoteWrite : 0));
   const bool right = spec_.fault != AccessFault::kNoRight;
   prepare(target_, task, target_seed_,
-          right ? access : AccessFlags(AccessFlags::kLocalWrite));
-  create_queue_pairs(target_, task, AccessFlags(AccessFlags::kRemoteWrite));
+          AccessFlags(AccessFlags::kLocalWrite | (right ? AccessFlags::kRemoteWrite : 0)));
+  create_queue_pairs(target_, task,
+                     AccessFlags(spec_.remote_write ? AccessFlags::kRemoteWrite : 0));
   target_.doing = "waiting for the initiator to introduce itself";
   const Introduction peer = Introduction::decode(to_target_.receive(task));
   connect(target_, task, peer);
@@ -237,23 +252,33 @@ void PairWorkload::falsify(CpuTask& task, Introduction& introduction) {
   switch (spec_.fault) {
     case AccessFault::kNone:
     case AccessFault::kSilent:
-    case AccessFault::kNoRight: break;
+    case AccessFault::kNoRight:
+      break;
     case AccessFault::kWrongKey:
       introduction.rkey = MemoryKey(introduction.rkey.index() + 1000, 0x5a);
       break;
     case AccessFault::kStaleKey:
       require(verbs.dereg_mr(task, target_.region), "dereg_mr");
       break;
-    case AccessFault::kBelow: introduction.address = VirtualAddress(address - size); break;
-    case AccessFault::kBelowByOne: introduction.address = VirtualAddress(address - 1); break;
-    case AccessFault::kBeyond: introduction.address = VirtualAddress(address + length); break;
-    case AccessFault::kBeyondByOne: introduction.address = VirtualAddress(address + length - size + 1);
+    case AccessFault::kBelow:
+      introduction.address = VirtualAddress(address - size);
       break;
-    case AccessFault::kWrap: introduction.address = VirtualAddress(0 - size / 2); break;
+    case AccessFault::kBelowByOne:
+      introduction.address = VirtualAddress(address - 1);
+      break;
+    case AccessFault::kBeyond:
+      introduction.address = VirtualAddress(address + length);
+      break;
+    case AccessFault::kBeyondByOne:
+      introduction.address = VirtualAddress(address + length - size + 1);
+      break;
+    case AccessFault::kWrap:
+      introduction.address = VirtualAddress(0 - size / 2);
+      break;
     case AccessFault::kWrongPd: {
-      const auto other = verbs.reg_mr(task, verbs.alloc_pd(task), target_.region.address, length,
-                                      AccessFlags(AccessFlags::kLocalWrite |
-                                                  AccessFlags::kRemoteWrite));
+      const auto other =
+          verbs.reg_mr(task, verbs.alloc_pd(task), target_.region.address, length,
+                       AccessFlags(AccessFlags::kLocalWrite | AccessFlags::kRemoteWrite));
       require(other.error, "reg_mr");
       introduction.rkey = other.value.rkey;
       break;
@@ -400,13 +425,27 @@ std::vector<std::string> PairWorkload::waiting_for() const {
   std::vector<std::string> lines;
   const auto add = [&](const Side& side, const std::string& more) {
     if (!side.thread->finished())
-      lines.push_back("workload " + spec_.name + " on host " + side.host + ": " + side.doing + more);
+      lines.push_back("workload " + spec_.name + " on host " + side.host + ": " + side.doing +
+                      more);
   };
   add(initiator_, ", " + std::to_string(settled_) + " of " + std::to_string(spec_.count) +
                       " messages completed");
   add(target_, "");
   return lines;
 }
+
+void PairWorkload::check_completions(std::vector<Violation>& violations) const {
+  std::uint64_t without = 0;
+  for (const Message& message : messages_)
+    if (message.completed == Time::never()) ++without;
+  const std::uint64_t by_status = settled_ - failed_ - flushed_;
+  if (without == 0 && settled_ == posted_ && by_status + failed_ + flushed_ == spec_.count) return;
+  violations.push_back({"completion", "workload." + spec_.name, system_.scheduler().now(),
+                        std::to_string(posted_) + " messages posted, " + std::to_string(settled_) +
+                            " completed, " + std::to_string(without) + " without completion"});
+}
+
+Bytes PairWorkload::delivered() const { return spec_.size * (settled_ - failed_ - flushed_); }
 
 void PairWorkload::verify(std::vector<Violation>& violations) {
   if (elided_ || target_.region.length == 0 || spec_.size == Bytes(0)) return;
@@ -421,8 +460,8 @@ void PairWorkload::verify(std::vector<Violation>& violations) {
                            std::uint64_t source) {
     for (; at < end; at += found.size()) {
       const std::size_t n = std::min<std::uint64_t>(found.size(), end - at);
-      target_.process->pages.load(VirtualAddress(target_.region.address.value() + at),
-                                  found.data(), n);
+      target_.process->pages.load(VirtualAddress(target_.region.address.value() + at), found.data(),
+                                  n);
       fill_pattern(seed, source, wanted.data(), n);
       source += n;
       for (std::size_t i = 0; i < n; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The workload pattern "pairs" with one-sided WRITEs: two programs that do what an application does,
-// through the verbs library only.
+// The workload pattern "pairs" with one-sided WRITEs: two programs that do what an application
+// does, through the verbs library only.
 //
 //   target (B)                               initiator (A)
 //   1 starts                                 1 starts
@@ -48,6 +48,11 @@ class PairWorkload {
   std::vector<std::string> waiting_for() const;
   /// A payload byte of this work request's NIC became visible at its target.
   void landed(WorkRequestId work_request, Time time);
+  /// Every posted message has exactly one fate; violations if not.
+  void check_completions(std::vector<Violation>& violations) const;
+  /// Payload of the messages completed with success.
+  Bytes delivered() const;
+  const std::string& target_host() const { return target_.host; }
   /// Compares the target's memory with what it must hold; violations on difference.
   void verify(std::vector<Violation>& violations);
   void report(MetricSink& sink) const;
@@ -98,6 +103,7 @@ class PairWorkload {
   void prepare(Side& side, CpuTask& task, std::uint64_t fill_seed, AccessFlags access);
   void create_queue_pairs(Side& side, CpuTask& task, AccessFlags access);
   void connect(Side& side, CpuTask& task, const Introduction& peer);
+  [[noreturn]] void out_of_memory(const Side& side, const std::string& what) const;
   static void require(Errno error, const char* call);
   void initiator(CpuTask& task);
   void target(CpuTask& task);

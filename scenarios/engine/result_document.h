@@ -11,7 +11,8 @@
 //   configuration  every value in force, units included, without variants and expectations: as a
 //                  file it is a scenario of its own that gives this run
 //   end_ps         simulated time at which the run ended
-//   timeline       list of { step, part, begin_ps, end_ps, host, lane, block, plane, bytes,
+//   timeline       list of { step, part, begin_ps, end_ps, count, first_end_ps, last_begin_ps,
+//                  host, lane, block, plane, bytes,
 //                  work_request, text }. step: 1 to 8 of a WRITE, 9 its completion, 0 a fault;
 //                  lane: app, cpu, nic, wire; plane: control, data; work_request 0: none
 //   metrics        path -> { value, unit }; unit: count, B, ps, cycles, b/s, 1/s, ratio; whole

@@ -20,6 +20,9 @@ TimelineRecord record_of(const Json& json) {
   json.at("part").get_to(record.part);
   record.begin = time_of(json.at("begin_ps"));
   record.end = time_of(json.at("end_ps"));
+  json.at("count").get_to(record.count);
+  record.first_end = time_of(json.at("first_end_ps"));
+  record.last_begin = time_of(json.at("last_begin_ps"));
   json.at("host").get_to(record.host);
   json.at("lane").get_to(record.lane);
   json.at("block").get_to(record.block);
@@ -59,6 +62,9 @@ Json timeline_to_json(const std::vector<TimelineRecord>& timeline) {
                     {"part", r.part},
                     {"begin_ps", r.begin.ps()},
                     {"end_ps", r.end.ps()},
+                    {"count", r.count},
+                    {"first_end_ps", r.first_end.ps()},
+                    {"last_begin_ps", r.last_begin.ps()},
                     {"host", r.host},
                     {"lane", r.lane},
                     {"block", r.block},

@@ -15,17 +15,20 @@ namespace rnicsim {
 
 /// One thing that happened, or the first to the last of many alike.
 struct TimelineRecord {
-  int step = 0;         ///< 1 to 8 of a one-sided WRITE; 9: completion; 0: a fault
-  std::string part;     ///< which sub-event of the step, e.g. "pin", "table", "key"
-  Time begin;
-  Time end;
-  std::string host;     ///< "A"; of the wire: "A-B"
-  std::string lane;     ///< app, cpu, nic, wire
-  std::string block;    ///< e.g. "driver", "requester", "key_checker"
-  std::string plane;    ///< control, data
+  int step = 0;      ///< 1 to 8 of a one-sided WRITE; 9: completion; 0: a fault
+  std::string part;  ///< which sub-event of the step, e.g. "pin", "table", "key"
+  Time begin;        ///< of the first
+  Time end;          ///< of the last
+  std::uint64_t count = 1;
+  Time first_end;     ///< of the first; of a single one `end`
+  Time last_begin;    ///< of the last; of a single one `begin`
+  std::string host;   ///< "A"; of the wire: "A-B"
+  std::string lane;   ///< app, cpu, nic, wire
+  std::string block;  ///< e.g. "driver", "requester", "key_checker"
+  std::string plane;  ///< control, data
   std::uint64_t bytes = 0;
   std::uint64_t work_request = 0;  ///< 0: none
-  std::string text;     ///< one line for people
+  std::string text;                ///< one line for people
 };
 
 struct Metric {
@@ -39,7 +42,7 @@ struct Metric {
 
 /// A guarantee that did not hold.
 struct Violation {
-  std::string kind;   ///< lossless_drop, unfinished_flow, deadlock, data_mismatch, conservation, ...
+  std::string kind;  ///< lossless_drop, unfinished_flow, deadlock, data_mismatch, conservation, ...
   std::string where;  ///< module or flow
   Time when;
   std::string text;
@@ -49,10 +52,10 @@ struct RunResult {
   std::vector<TimelineRecord> timeline;
   std::map<std::string, Metric> metrics;  ///< by path
   std::vector<Violation> violations;
-  Time end;                       ///< simulated time at which the run ended
-  std::uint64_t callbacks = 0;    ///< of the scheduler, for the benches; no part of the document
-  std::uint64_t data_packets = 0; ///< likewise
-  std::uint64_t packet_hops = 0;  ///< likewise
+  Time end;                        ///< simulated time at which the run ended
+  std::uint64_t callbacks = 0;     ///< of the scheduler, for the benches; no part of the document
+  std::uint64_t data_packets = 0;  ///< likewise
+  std::uint64_t packet_hops = 0;   ///< likewise
 };
 
 }  // namespace rnicsim

@@ -111,7 +111,6 @@ struct WorkloadSpec {
     const Bytes least = std::max(size, Bytes(1)) * queue_pairs;
     return std::max(region.value_or(least), least);
   }
-
 };
 
 struct TimelineSpec {

@@ -51,8 +51,7 @@ class Simulation {
     } catch (const InvariantBroken& broken) {
       if (broken.kind().empty()) throw;
       broken_ = true;
-      result_.violations.push_back(
-          {broken.kind(), broken.where(), broken.when(), broken.what()});
+      result_.violations.push_back({broken.kind(), broken.where(), broken.when(), broken.what()});
     }
     check();
     collect();
@@ -103,19 +102,42 @@ class Simulation {
   /// What must hold at the end of every run.
   void check() {
     if (broken_) return;
-    bool all_finished = true;
-    for (const auto& workload : workloads_) {
-      all_finished = all_finished && workload->finished();
-      for (const std::string& line : workload->waiting_for())
-        violation(end_ == Scheduler::End::kIdle ? "deadlock" : "unfinished_flow", "workload",
-                  line + (end_ == Scheduler::End::kIdle ? "; nothing is pending any more"
-                                                        : "; the run was stopped"));
-    }
     for (const std::string& fault : system_.conservation_faults())
       violation("conservation", "fabric", fault);
-    if (!all_finished) return;
+    if (!all_finished()) return;
     if (!system_.idle()) violation("conservation", "system", "work is left inside at the end");
-    for (const auto& workload : workloads_) workload->verify(result_.violations);
+    for (const auto& workload : workloads_) {
+      workload->check_completions(result_.violations);
+      workload->verify(result_.violations);
+    }
+    for (System::Server& server : system_.servers()) check_landed(server);
+  }
+
+  /// If not, one violation says what each program waits for.
+  bool all_finished() {
+    std::string waits;
+    for (const auto& workload : workloads_)
+      for (const std::string& line : workload->waiting_for())
+        waits += (waits.empty() ? "" : "; ") + line;
+    if (waits.empty()) return true;
+    if (end_ == Scheduler::End::kIdle)
+      violation("deadlock", "workload", "nothing is pending any more, but " + waits);
+    else
+      violation("unfinished_flow", "workload", "stopped before the end: " + waits);
+    return false;
+  }
+
+  /// The memory's own count of payload written to it, against what was completed: a refused message
+  /// writes nothing, wherever it was aimed at.
+  void check_landed(System::Server& server) {
+    Bytes delivered;
+    for (const auto& workload : workloads_)
+      if (workload->target_host() == server.name) delivered += workload->delivered();
+    const Bytes written = server.host->memory().written(DmaPurpose::kPayload);
+    if (written != delivered)
+      violation("conservation", "host." + server.name + ".memory",
+                std::to_string(written.count()) + " B of payload were written, " +
+                    std::to_string(delivered.count()) + " B completed");
   }
 
   void collect() {

@@ -98,8 +98,8 @@ void System::report(MetricSink& sink) {
   }
   const MetricScope fabric(sink, "fabric");
   for (std::size_t i = 0; i < links_.size(); ++i)
-    links_[i]->report(fabric.child("link" + std::to_string(i / 2))
-                          .child(i % 2 == 0 ? "forward" : "backward"));
+    links_[i]->report(
+        fabric.child("link" + std::to_string(i / 2)).child(i % 2 == 0 ? "forward" : "backward"));
 }
 
 std::vector<std::string> System::conservation_faults() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/timeline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "model/headers.h"
@@ -13,6 +15,8 @@ namespace {
 Time time_in(std::uint64_t ps) { return Time::ps(static_cast<std::int64_t>(ps)); }
 
 }  // namespace
+
+std::string Timeline::key_of(const Row& row) { return std::to_string(row.step) + row.part; }
 
 bool Timeline::at_home(const ProbeRecord& r) const {
   const std::size_t nic = (r.work_request.value() >> 56) - 1;
@@ -38,107 +42,152 @@ void Timeline::record(const ProbeRecord& r) {
 void Timeline::control_plane(const ProbeRecord& r) {
   const auto add = [&](int step, const char* part, const char* lane, const char* block, Time begin,
                        std::uint64_t bytes, const char* text) {
-    once_.push_back({step, part, begin, r.time, host(r), lane, block, "control", bytes, 0, text});
+    once_.push_back({step, part, begin, r.time, 1, r.time, begin, host(r), lane, block, "control",
+                     bytes, 0, text});
   };
   switch (r.kind) {
     case ProbeKind::kAppStart:
       add(1, "start", "app", "application", r.time, 0, "the application starts");
       break;
     case ProbeKind::kRegisterPin:
-      add(2, "pin", "cpu", "driver", time_in(r.a), r.b,
-          "the kernel pins every page");
+      add(2, "pin", "cpu", "driver", time_in(r.a), r.b, "the kernel pins every page");
       break;
     case ProbeKind::kRegisterTable:
       add(2, "table", "cpu", "driver", time_in(r.a), r.b,
           "builds the virtual-to-physical table in host RAM");
       break;
     case ProbeKind::kRegisterKey:
-      add(2, "key", "cpu", "driver", time_in(r.a), 0,
-          "issues lkey and rkey, tells the NIC");
+      add(2, "key", "cpu", "driver", time_in(r.a), 0, "issues lkey and rkey, tells the NIC");
       break;
     case ProbeKind::kControlMessage:
       add(3, "hand over", "app", "control_channel", time_in(r.a), r.b,
           "over a control channel of configured latency");
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
 void Timeline::grow(Parts& parts, const Row& row, const std::string& host, Time begin, Time end,
                     std::uint64_t bytes, WorkRequestId work_request) {
-  Part& part = parts[std::to_string(row.step) + row.part];
+  Part& part = parts[key_of(row)];
   TimelineRecord& record = part.record;
   if (part.count++ == 0)
-    record = {row.step,  row.part,  begin, end,                  host,    row.lane,
-              row.block, row.plane, 0,     work_request.value(), row.text};
+    record = {row.step,
+              row.part,
+              begin,
+              end,
+              1,
+              end,
+              begin,
+              host,
+              row.lane,
+              row.block,
+              row.plane,
+              0,
+              work_request.value(),
+              row.text};
+  if (end < record.first_end) record.first_end = end;
+  if (begin > record.last_begin) record.last_begin = begin;
   record.begin = std::min(record.begin, begin);
   record.end = std::max(record.end, end);
   record.bytes += bytes;
+}
+
+/// What `grow` began has ended later than it knew.
+void Timeline::extend(Parts& parts, const Row& row, Time end) {
+  const auto at = parts.find(key_of(row));
+  if (at == parts.end()) return;
+  Part& part = at->second;
+  if (part.extended++ == 0) part.record.first_end = end;
+  part.record.end = std::max(part.record.end, end);
 }
 
 void Timeline::data_plane(const ProbeRecord& r, Parts& parts) {
   const auto add = [&](const Row& row, Time begin, std::uint64_t bytes) {
     grow(parts, row, host(r), begin, r.time, bytes, r.work_request);
   };
-  static constexpr Row kPost{4, "descriptor", "cpu", "verbs", "data",
-                             "descriptor into the send queue"};
-  static constexpr Row kRing{4, "doorbell", "cpu", "verbs", "data",
-                             "doorbell: one MMIO write, no kernel"};
-  static constexpr Row kFetch{4, "fetch", "nic", "wqe_fetch", "data",
-                              "NIC reads the descriptor by DMA"};
-  static constexpr Row kRead{5, "payload read", "nic", "requester", "data",
-                             "payload read from RAM by DMA"};
-  static constexpr Row kWire{6, "packets", "wire", "port", "data",
-                             "packets [address + rkey | data]"};
-  static constexpr Row kKey{7, "rkey check", "nic", "key_checker", "data",
-                            "rkey: valid, domain, bounds, rights"};
-  static constexpr Row kPage{7, "translation", "nic", "translation_cache", "data",
-                             "virtual to physical address"};
-  static constexpr Row kWrite{8, "DMA write", "nic", "responder", "data",
-                              "into the application's memory"};
-  static constexpr Row kAck{9, "ACK", "wire", "responder", "data",
-                            "acknowledgement travels back"};
-  static constexpr Row kCqe{9, "CQE", "nic", "cqe_writer", "data",
-                            "completion entry into host RAM"};
-  static constexpr Row kPoll{9, "polled", "cpu", "verbs", "data",
-                             "the polling CPU finds it"};
+  static constexpr Row kPost{4,       "descriptor", "cpu",
+                             "verbs", "data",       "descriptor into the send queue"};
+  static constexpr Row kRing{4,       "doorbell", "cpu",
+                             "verbs", "data",     "doorbell: one MMIO write, no kernel"};
+  static constexpr Row kFetch{4,           "fetch", "nic",
+                              "wqe_fetch", "data",  "NIC reads the descriptor by DMA"};
+  static constexpr Row kRead{5,           "payload read", "nic",
+                             "requester", "data",         "payload read from RAM by DMA"};
+  static constexpr Row kWire{6,      "packets", "wire",
+                             "port", "data",    "packets [address + rkey | data]"};
+  static constexpr Row kKey{
+      7, "rkey check", "nic", "key_checker", "data", "rkey: valid, domain, bounds, rights"};
+  static constexpr Row kPage{
+      7, "translation", "nic", "translation_cache", "data", "virtual to physical address"};
+  static constexpr Row kWrite{8,           "DMA write", "nic",
+                              "responder", "data",      "into the application's memory"};
+  static constexpr Row kAck{9, "ACK", "wire", "responder", "data", "acknowledgement travels back"};
+  static constexpr Row kCqe{
+      9, "CQE", "nic", "cqe_writer", "data", "completion entry into host RAM"};
+  static constexpr Row kPoll{9, "polled", "cpu", "verbs", "data", "the polling CPU finds it"};
+  static constexpr Row kHomePage{
+      5, "lkey and address", "nic", "key_checker", "data", "lkey checked, address translated"};
   switch (r.kind) {
-    case ProbeKind::kPostSend: add(kPost, time_in(r.a), 0); break;
-    case ProbeKind::kDoorbellRung: add(kRing, time_in(r.a), 8); break;
-    case ProbeKind::kWqeFetchStart: add(kFetch, r.time, r.a); break;
-    case ProbeKind::kWqeFetched: add(kFetch, r.time, 0); break;
-    case ProbeKind::kPayloadReadStart: add(kRead, r.time, r.b); break;
-    case ProbeKind::kPayloadReadEnd: add(kRead, time_in(r.a), 0); break;
+    case ProbeKind::kPostSend:
+      add(kPost, time_in(r.a), 0);
+      break;
+    case ProbeKind::kDoorbellRung:
+      add(kRing, time_in(r.a), 8);
+      break;
+    case ProbeKind::kWqeFetchStart:
+      add(kFetch, r.time, r.a);
+      break;
+    case ProbeKind::kWqeFetched:
+      extend(parts, kFetch, r.time);
+      break;
+    case ProbeKind::kPayloadReadEnd:
+      add(kRead, time_in(r.a), r.b);
+      break;
     case ProbeKind::kPacketSent:
       if (at_home(r)) grow(parts, kWire, wire(r), time_in(r.a), r.time, r.b, r.work_request);
       break;
     case ProbeKind::kPacketReceived:
-      if (!at_home(r)) grow(parts, kWire, wire(r), time_in(r.a), r.time, 0, r.work_request);
+      if (!at_home(r)) extend(parts, kWire, r.time);
       break;
-    case ProbeKind::kKeyChecked: add(kKey, time_in(r.a), 0); break;
-    case ProbeKind::kTranslated:
-      add(kPage, time_in(r.a), 0);
-      parts["7translation"].misses += r.b;
+    case ProbeKind::kKeyChecked:
+      add(kKey, time_in(r.a), 0);
       break;
-    case ProbeKind::kPayloadWriteStart: add(kWrite, r.time, 0); break;
-    case ProbeKind::kPayloadLanded: add(kWrite, time_in(r.a), r.b); break;
+    case ProbeKind::kTranslated: {
+      const Row& row = at_home(r) ? kHomePage : kPage;
+      add(row, time_in(r.a), 0);
+      parts[key_of(row)].misses += r.b;
+      break;
+    }
+    case ProbeKind::kPayloadWriteStart:
+      add(kWrite, r.time, r.b);
+      break;
+    case ProbeKind::kPayloadLanded:
+      extend(parts, kWrite, r.time);
+      break;
     case ProbeKind::kAckSent:
       grow(parts, kAck, wire(r), r.time, r.time, 0, r.work_request);
       break;
     case ProbeKind::kAckReceived:
-      grow(parts, kAck, wire(r), r.time, r.time, 0, r.work_request);
+      extend(parts, kAck, r.time);
       break;
-    case ProbeKind::kCqeWritten: add(kCqe, time_in(r.a), 64); break;
-    case ProbeKind::kCompletionPolled: add(kPoll, r.time, 0); break;
-    default: break;
+    case ProbeKind::kCqeWritten:
+      add(kCqe, time_in(r.a), 64);
+      break;
+    case ProbeKind::kCompletionPolled:
+      add(kPoll, r.time, 0);
+      break;
+    default:
+      break;
   }
 }
 
 void Timeline::fault(const ProbeRecord& r) {
   const auto add = [&](const char* lane, const char* block, const std::string& text) {
     if (++faults_seen_ > kMaxFaults) return;
-    faults_.push_back({0, "fault", r.time, r.time, host(r), lane, block, "data", 0,
-                       r.work_request.value(), text});
+    faults_.push_back({0, "fault", r.time, r.time, 1, r.time, r.time, host(r), lane, block, "data",
+                       0, r.work_request.value(), text});
   };
   const auto status = static_cast<CompletionStatus>(r.b);
   switch (r.kind) {
@@ -163,18 +212,25 @@ void Timeline::fault(const ProbeRecord& r) {
         add("cpu", "verbs", std::string("completion in error: ") + name_of(polled));
       break;
     }
-    default: break;
+    default:
+      break;
   }
 }
 
 std::vector<TimelineRecord> Timeline::take() {
   std::vector<TimelineRecord> all = once_;
   for (auto& work_request : tracked_) {
-    Parts& parts = work_request.second;
-    const auto page = parts.find("7translation");
-    if (page != parts.end() && page->second.misses != 0)
-      page->second.record.text += ", " + std::to_string(page->second.misses) + " missed";
-    for (const auto& part : parts) all.push_back(part.second.record);
+    for (auto& entry : work_request.second) {
+      Part& part = entry.second;
+      TimelineRecord& record = part.record;
+      record.count = part.count;
+      if (part.misses != 0)
+        record.text += ", " + std::to_string(part.misses) + " waited for the table";
+      if (part.count > 1)
+        record.text += fmt::format("; {}: first until {:.3f}, last from {:.3f}", part.count,
+                                   record.first_end.as_us(), record.last_begin.as_us());
+      all.push_back(record);
+    }
   }
   all.insert(all.end(), faults_.begin(), faults_.end());
   if (faults_seen_ > kMaxFaults) {

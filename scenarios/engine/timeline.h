@@ -37,6 +37,7 @@ class Timeline : public ProbeSink {
     TimelineRecord record;
     std::uint64_t count = 0;
     std::uint64_t misses = 0;
+    std::uint64_t extended = 0;
   };
   /// What a kind of record contributes to: which row of a work request.
   struct Row {
@@ -50,6 +51,8 @@ class Timeline : public ProbeSink {
   using Parts = std::map<std::string, Part>;
 
   void control_plane(const ProbeRecord& r);
+  static std::string key_of(const Row& row);
+  void extend(Parts& parts, const Row& row, Time end);
   void data_plane(const ProbeRecord& r, Parts& parts);
   void fault(const ProbeRecord& r);
   void grow(Parts& parts, const Row& row, const std::string& host, Time begin, Time end,

@@ -182,9 +182,9 @@ namespace {
 /// Random writes over several queue pairs through a NIC in which everything is scarce.
 void stress(std::uint64_t seed, Replacement replacement) {
   BenchOptions options;
-  options.nic.qp_context_cache = {{2, 2, replacement}, Cycles(4), 1};
-  options.nic.cq_context_cache = {{1, 1, replacement}, Cycles(4), 1};
-  options.nic.key_cache = {{1, 1, replacement}, Cycles(4), 1};
+  options.nic.qp_context_cache = {{2, 2, replacement}, 1};
+  options.nic.cq_context_cache = {{1, 1, replacement}, 1};
+  options.nic.key_cache = {{1, 1, replacement}, 1};
   options.nic.translation_cache = {{2, 1, replacement}, 1, Cycles(4), 1};
   options.nic.pcie.tags = 8;
   options.nic.pcie.read_buffer = Bytes(4096);
@@ -258,8 +258,8 @@ namespace {
 /// Returns what is wrong.
 std::string stress_errors(std::uint64_t seed) {
   BenchOptions options;
-  options.nic.qp_context_cache = {{2, 2, Replacement::kLru}, Cycles(4), 1};
-  options.nic.key_cache = {{1, 1, Replacement::kLru}, Cycles(4), 1};
+  options.nic.qp_context_cache = {{2, 2, Replacement::kLru}, 1};
+  options.nic.key_cache = {{1, 1, Replacement::kLru}, 1};
   options.nic.requester.transmit_buffer = Bytes(8192);
   Bench bench(options);
   Random random(seed);
@@ -338,4 +338,52 @@ TEST_CASE("a long message costs few callbacks for each packet") {
   const std::uint64_t per_packet = (bench.scheduler.callbacks() - before) / packets;
   CAPTURE(per_packet);
   CHECK(per_packet <= 10);  // two NICs, their memories and the link
+}
+
+TEST_CASE("more busy queue pairs than cached contexts slow each other down, and all finish") {
+  BenchOptions options;
+  options.nic.qp_context_cache = {{1, 1, Replacement::kLru}, 1};
+  Bench bench(options);
+  constexpr std::uint32_t kLast = 17;
+  bench.a.driver.add_cq(Cqn(2), 9);
+  for (std::uint32_t qpn = 2; qpn <= kLast; ++qpn) {
+    test::QpOptions qp;
+    qp.cqn = Cqn(2);
+    bench.connect(Qpn(qpn), qp);
+  }
+  for (int i = 0; i < 4; ++i) {
+    for (std::uint32_t qpn = 2; qpn <= kLast; ++qpn) {
+      test::MiniDriver::Write w;
+      w.remote = bench.target.start;
+      w.rkey = bench.target.key;
+      w.gather = {{bench.source.start, 64, bench.source.key}};
+      bench.a.driver.post(Qpn(qpn), w);
+      bench.a.driver.ring(Qpn(qpn));
+    }
+  }
+  bench.run();
+  const auto completions = bench.a.driver.poll(Cqn(2));
+  REQUIRE(completions.size() == 64);
+  for (const abi::Cqe& cqe : completions) CHECK(cqe.status == CompletionStatus::kSuccess);
+}
+
+TEST_CASE("a draining send queue ends the message it is in and keeps the rest for later") {
+  Bench bench;
+  test::MiniDriver::Write w;
+  w.remote = bench.target.start;
+  w.rkey = bench.target.key;
+  w.gather = {{bench.source.start, 64, bench.source.key}};
+  const auto post = [&] {
+    bench.a.driver.post(Qpn(1), w);
+    bench.a.driver.ring(Qpn(1));
+    bench.run();
+  };
+  post();
+  REQUIRE(bench.a.driver.poll(Cqn(1)).size() == 1);
+  REQUIRE(bench.a.driver.modify_qp(Qpn(1), QpState::kSqd) == abi::CommandStatus::kOk);
+  post();
+  CHECK(bench.a.driver.poll(Cqn(1)).empty());
+  REQUIRE(bench.a.driver.modify_qp(Qpn(1), QpState::kRts) == abi::CommandStatus::kOk);
+  bench.run();
+  CHECK(bench.a.driver.poll(Cqn(1)).size() == 1);
 }

@@ -250,3 +250,22 @@ TEST_CASE("a full transmit buffer holds packets back until the wire has taken so
   CHECK(bench.host.nic.idle());
   CHECK(bench.host.metric("requester.occupancy.max") == 8192);
 }
+
+TEST_CASE("payload is read in the order of the packets, cold and warm") {
+  BenchOptions options;
+  Bench bench(options, with_mtu(3));
+  for (int round = 0; round < 2; ++round) {
+    bench.host.probes.records.clear();
+    bench.send(bench.write(0, 8 * 1024));
+    const auto reads = bench.host.probes.of(ProbeKind::kPayloadReadStart);
+    REQUIRE(reads.size() == 8);
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      CHECK(reads[i].a == i * 1024);
+      if (i != 0) CHECK(reads[i].time >= reads[i - 1].time);
+    }
+    // The first packet does not wait for the last one's payload.
+    const auto ends = bench.host.probes.of(ProbeKind::kPayloadReadEnd);
+    REQUIRE(ends.size() == 8);
+    CHECK(bench.start(bench.wire.packets.size() - 8) < ends.back().time + kReadLatency);
+  }
+}

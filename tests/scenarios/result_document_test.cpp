@@ -29,8 +29,9 @@ const char* const kText = R"({
 
 RunResult a_result() {
   RunResult result;
-  result.timeline.push_back({4, "doorbell", Time::ns(10), Time::ns(30), "A", "cpu", "verbs", "data",
-                             8, 72057594037927937ULL, "rings \"it\"\n\xff"});
+  result.timeline.push_back({4, "doorbell", Time::ns(10), Time::ns(30), 1, Time::ns(30),
+                             Time::ns(10), "A", "cpu", "verbs", "data", 8, 72057594037927937ULL,
+                             "rings \"it\"\n\xff"});
   result.metrics["z.count"] = {true, 18446744073709551615ULL, 0, Unit::kCount, "how many"};
   result.metrics["a.time"] = {true, 1'250'000, 0, Unit::kPicoseconds, "how long"};
   result.metrics["b.rate"] = {false, 0, 97.0e9, Unit::kBitsPerSecond, "how fast"};

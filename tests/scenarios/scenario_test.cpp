@@ -281,7 +281,8 @@ TEST_CASE("a workload's values must be possible") {
             .inline_up_to == 64_B);
   CHECK(workload_failure(R"("fault": "stale")") ==
         "x.json:1: workload.0.fault: expected \"none\", \"wrong_key\", \"stale_key\", \"below\", "
-        "\"below_by_one\", \"beyond\", \"beyond_by_one\", \"wrap\", \"no_right\" or \"wrong_pd\", "
+        "\"below_by_one\", \"beyond\", \"beyond_by_one\", \"wrap\", \"no_right\", \"wrong_pd\" or "
+        "\"silent\", "
         "found \"stale\"");
 }
 

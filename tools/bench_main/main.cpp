@@ -2,8 +2,8 @@
 // The benches: how fast the simulator is. Each workload runs in a process of its own, the best of
 // `--repeat` runs counts (what else the machine does only ever slows a run down).
 //
-// Next to wall time stand figures that noise cannot touch: scheduler callbacks per data packet, and,
-// under `tools/bench --callgrind`, instructions.
+// Next to wall time stand figures that noise cannot touch: scheduler callbacks per data packet,
+// and, under `tools/bench --callgrind`, instructions.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -110,8 +110,8 @@ struct Row {
 
 void print(const Workload& workload, const std::vector<Row>& rows, nlohmann::ordered_json& json) {
   for (const Row& row : rows) {
-    const bool met = row.target == 0 || (row.at_least ? row.value >= row.target
-                                                      : row.value <= row.target);
+    const bool met =
+        row.target == 0 || (row.at_least ? row.value >= row.target : row.value <= row.target);
     const std::string target =
         row.target == 0 ? "" : fmt::format("{} {:.0f}", row.at_least ? ">=" : "<=", row.target);
     std::cout << fmt::format("{:<12} {:<36} {:>14} {:>12} {}\n", workload.name, row.what,

@@ -125,7 +125,10 @@ std::string verdict(const JudgedRun& run, const TerminalStyle& style) {
   const auto passed = std::count_if(run.expectations.begin(), run.expectations.end(),
                                     [](const ExpectationResult& e) { return e.passed; });
   const bool all = passed == static_cast<std::ptrdiff_t>(run.expectations.size());
-  if (!run.expectations.empty())
+  if (!run.judged)
+    out += inked(style, Ink::kHeading, "EXPECTATIONS") +
+           " not judged: the run came to no proper end\n";
+  else if (!run.expectations.empty())
     out += inked(style, Ink::kHeading, "EXPECTATIONS") + ' ' +
            inked(style, all ? Ink::kGood : Ink::kBad,
                  fmt::format("{} of {} met", passed, run.expectations.size())) +
