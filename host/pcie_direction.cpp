@@ -195,22 +195,22 @@ void PcieDirection::take_ramps(CreditState& credits, unsigned kind, const Instan
   }
 }
 
-/// How many turns' credits of a ramp have come back since `taken` of them.
+/// How many turns' credits of a ramp have come back since `taken` of them. In units of
+/// 1/denominator ps the n-th comes at first + n x step x numerator, so one division tells.
 std::uint32_t PcieDirection::due_of(const Ramp& ramp, std::uint32_t taken,
                                     const Instant& now) const {
-  if (ramp.count == 1) return ramp.first <= now ? 1 : 0;
-  const auto back = [&](std::uint32_t n) {
-    return after(ramp.first, static_cast<std::uint64_t>(ramp.step) * n) <= now;
-  };
-  if (!back(taken)) return 0;
-  if (back(ramp.count - 1)) return ramp.count - taken;
-  std::uint32_t low = taken;  // is back, and `high` is not
-  std::uint32_t high = ramp.count - 1;
-  while (high - low > 1) {
-    const std::uint32_t middle = (low + high) / 2;
-    (back(middle) ? low : high) = middle;
-  }
-  return low + 1 - taken;
+  if (now < ramp.first) return 0;
+  if (ramp.count == 1) return 1;
+  const Uint128 elapsed =
+      static_cast<Uint128>((now.time - ramp.first.time).ps()) * byte_time_.denominator() +
+      now.remainder - ramp.first.remainder;
+  const Uint128 step = static_cast<Uint128>(ramp.step) * byte_time_.numerator();
+  const bool small = elapsed >> 64 == 0 && step >> 64 == 0;
+  const Uint128 steps = small
+                            ? static_cast<std::uint64_t>(elapsed) / static_cast<std::uint64_t>(step)
+                            : elapsed / step;
+  const auto back = static_cast<std::uint32_t>(std::min<Uint128>(steps + 1, ramp.count));
+  return back > taken ? back - taken : 0;
 }
 
 PcieDirection::Instant PcieDirection::next_return(const State& state, unsigned kind) const {

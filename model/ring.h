@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,8 @@ class Ring {
     return slot;
   }
   void pop() {
-    slots_[head_] = T{};
+    // What owns something gives it up now; a plain value may stay until it is overwritten.
+    if constexpr (!std::is_trivially_destructible_v<T>) slots_[head_] = T{};
     head_ = (head_ + 1) & (slots_.size() - 1);
     --size_;
   }
