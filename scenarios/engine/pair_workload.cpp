@@ -29,23 +29,6 @@ void put64(ControlMessage& message, std::uint64_t value) {
   store_be64(message.data() + at, value);
 }
 
-/// Nearest-rank percentiles: a value that occurred.
-void report_distribution(const MetricScope& scope, std::vector<Time>& samples, const char* what) {
-  if (samples.empty()) return;
-  std::sort(samples.begin(), samples.end());
-  const auto rank = [&](std::uint64_t per_mille) {
-    return samples[std::max<std::uint64_t>(divide_up(samples.size() * per_mille, 1000), 1) - 1];
-  };
-  Time sum;
-  for (const Time sample : samples) sum += sample;
-  scope.time("min", samples.front(), what);
-  scope.time("mean", sum / static_cast<std::int64_t>(samples.size()), what);
-  scope.time("p50", rank(500), what);
-  scope.time("p99", rank(990), what);
-  scope.time("p999", rank(999), what);
-  scope.time("max", samples.back(), what);
-}
-
 }  // namespace
 
 ControlMessage PairWorkload::Introduction::encode() const {
@@ -89,8 +72,7 @@ PairWorkload::PairWorkload(System& system, const WorkloadSpec& spec, const Scena
       to_initiator_(system.scheduler(), spec.control_latency),
       local_random_(seed_for(scenario.seed, spec.name + ".local_offset")),
       remote_random_(seed_for(scenario.seed, spec.name + ".remote_offset")),
-      streams_(spec.queue_pairs),
-      messages_(spec.count) {
+      ledger_(spec_) {
   System::Server& a = system.server(spec.from);
   System::Server& b = system.server(spec.to);
   initiator_pages_ = a.host->config().memory.buffer_pages();
@@ -319,26 +301,26 @@ void PairWorkload::initiator(CpuTask& task) {
   connect(initiator_, task, peer);
   initiator_.doing = "posting and polling";
   stream(task, peer);
-  if (failed_ + flushed_ != 0) {
+  if (ledger_.unsuccessful() != 0) {
     for (QueuePair* qp : initiator_.qps) {
       const auto state = initiator_.process->verbs.query_qp_state(task, qp);
       if (state.error == Errno::kOk && state.value == QpState::kErr) ++initiator_in_error_;
     }
   }
   ControlMessage finished;
-  put64(finished, failed_ + flushed_);
+  put64(finished, ledger_.unsuccessful());
   to_target_.send(task, finished);
 }
 
 /// Keeps every queue pair as full as its depth allows, and polls when all are full.
 void PairWorkload::stream(CpuTask& task, const Introduction& peer) {
   WorkCompletion completions[kPollBatch];
-  while (settled_ < spec_.count) {
+  while (ledger_.settled() < spec_.count) {
     while (post_next(task, peer)) {
     }
     const std::uint32_t n =
         initiator_.process->verbs.wait_cq(task, initiator_.cq, completions, kPollBatch);
-    for (std::uint32_t i = 0; i < n; ++i) complete(completions[i], task.now());
+    for (std::uint32_t i = 0; i < n; ++i) ledger_.complete(completions[i], task.now());
   }
 }
 
@@ -353,62 +335,32 @@ std::uint64_t PairWorkload::next_offset(OffsetPattern pattern, std::uint64_t nth
 
 /// Posts the next message if its queue pair has room.
 bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
-  const std::uint64_t total = posted_;
-  if (total == spec_.count) return false;
-  const auto index = static_cast<std::uint32_t>(total % spec_.queue_pairs);
-  Stream& stream = streams_[index];
-  if (stream.outstanding() == spec_.queue_depth) return false;
-  Message& message = messages_[total];
-  message.local_offset = next_offset(spec_.local_offset, stream.posted, index, local_random_);
-  message.remote_offset = next_offset(spec_.remote_offset, stream.posted, index, remote_random_);
-  const bool last = total + spec_.queue_pairs >= spec_.count;
-  message.signaled = last || (stream.posted + 1) % spec_.signal_every == 0;
+  if (!ledger_.may_post()) return false;
+  const std::uint64_t number = ledger_.next();
+  const std::uint32_t index = ledger_.queue_pair();
+  MessageLedger::Message message;
+  message.local_offset = next_offset(spec_.local_offset, ledger_.nth(), index, local_random_);
+  message.remote_offset = next_offset(spec_.remote_offset, ledger_.nth(), index, remote_random_);
+  message.signaled = ledger_.asks_for_completion();
+  message.posted = task.now();
   QueuePair* qp = initiator_.qps[index];
   const ScatterGather element{
       VirtualAddress(initiator_.region.address.value() + message.local_offset),
       static_cast<std::uint32_t>(spec_.size.count()), initiator_.region.lkey};
   SendRequest request;
-  request.id = total;
+  request.id = number;
   request.list = &element;
   request.list_length = 1;
   request.remote_address = VirtualAddress(peer.address.value() + message.remote_offset);
   request.rkey = peer.rkey;
   request.signaled = message.signaled;
   request.inline_data = spec_.inline_up_to != Bytes(0) && spec_.size <= spec_.inline_up_to;
-  if (timeline_ != nullptr && total < tracked_)
+  if (timeline_ != nullptr && number < tracked_)
     timeline_->track(WorkRequestId(static_cast<std::uint8_t>(initiator_.port.number), qp->qpn(),
                                    qp->next_request()));
-  message.posted = task.now();
   require(initiator_.process->verbs.post_send(task, qp, request), "post_send");
-  stream.in_flight.push_back(total);
-  ++stream.posted;
-  ++posted_;
+  ledger_.post(message);
   return true;
-}
-
-/// A completion ends its message and the unsignaled ones before it on the same queue pair.
-void PairWorkload::complete(const WorkCompletion& completion, Time now) {
-  Stream& stream = streams_[completion.id % spec_.queue_pairs];
-  const bool flushed = completion.status == CompletionStatus::kFlushed;
-  ++by_status_[name_of(completion.status)];
-  while (stream.outstanding() != 0) {
-    const std::uint64_t number = stream.in_flight[stream.first++];
-    Message& message = messages_[number];
-    message.completed = now;
-    ++settled_;
-    if (number != completion.id) continue;
-    message.status = completion.status;
-    if (flushed)
-      ++flushed_;
-    else if (completion.status != CompletionStatus::kSuccess)
-      ++failed_;
-    break;
-  }
-  if (stream.first > 1024 && stream.first * 2 > stream.in_flight.size()) {
-    stream.in_flight.erase(stream.in_flight.begin(),
-                           stream.in_flight.begin() + static_cast<std::ptrdiff_t>(stream.first));
-    stream.first = 0;
-  }
 }
 
 void PairWorkload::landed(WorkRequestId id, Time time) {
@@ -416,8 +368,7 @@ void PairWorkload::landed(WorkRequestId id, Time time) {
   const auto qpn = static_cast<std::uint32_t>(id.value() >> 32) & 0xffffff;
   for (std::uint32_t i = 0; i < initiator_.qps.size(); ++i) {
     if (initiator_.qps[i]->qpn().value() != qpn) continue;
-    const std::uint64_t number = std::uint64_t{id.index()} * spec_.queue_pairs + i;
-    if (number < messages_.size()) messages_[number].landed = time;
+    ledger_.landed(std::uint64_t{id.index()} * spec_.queue_pairs + i, time);
   }
 }
 
@@ -428,31 +379,21 @@ std::vector<std::string> PairWorkload::waiting_for() const {
       lines.push_back("workload " + spec_.name + " on host " + side.host + ": " + side.doing +
                       more);
   };
-  add(initiator_, ", " + std::to_string(settled_) + " of " + std::to_string(spec_.count) +
+  add(initiator_, ", " + std::to_string(ledger_.settled()) + " of " + std::to_string(spec_.count) +
                       " messages completed");
   add(target_, "");
   return lines;
 }
 
 void PairWorkload::check_completions(std::vector<Violation>& violations) const {
-  std::uint64_t without = 0;
-  for (const Message& message : messages_)
-    if (message.completed == Time::never()) ++without;
-  const std::uint64_t by_status = settled_ - failed_ - flushed_;
-  if (without == 0 && settled_ == posted_ && by_status + failed_ + flushed_ == spec_.count) return;
-  violations.push_back({"completion", "workload." + spec_.name, system_.scheduler().now(),
-                        std::to_string(posted_) + " messages posted, " + std::to_string(settled_) +
-                            " completed, " + std::to_string(without) + " without completion"});
+  const std::string fault = ledger_.fault();
+  if (!fault.empty())
+    violations.push_back(
+        {"completion", "workload." + spec_.name, system_.scheduler().now(), fault});
 }
-
-Bytes PairWorkload::delivered() const { return spec_.size * (settled_ - failed_ - flushed_); }
 
 void PairWorkload::verify(std::vector<Violation>& violations) {
   if (elided_ || target_.region.length == 0 || spec_.size == Bytes(0)) return;
-  std::map<std::uint64_t, std::uint64_t> written;  // remote offset -> local offset
-  for (const Message& message : messages_)
-    if (message.completed != Time::never() && message.status == CompletionStatus::kSuccess)
-      written[message.remote_offset] = message.local_offset;
   std::uint64_t first = 0;
   std::vector<std::uint8_t> found(kCompareBytes);
   std::vector<std::uint8_t> wanted(kCompareBytes);
@@ -469,7 +410,7 @@ void PairWorkload::verify(std::vector<Violation>& violations) {
     }
   };
   std::uint64_t at = 0;
-  for (const auto& [remote, local] : written) {
+  for (const auto& [remote, local] : ledger_.written()) {
     compare(at, remote, target_seed_, at);
     compare(remote, remote + spec_.size.count(), initiator_seed_, local);
     at = remote + spec_.size.count();
@@ -483,11 +424,8 @@ void PairWorkload::verify(std::vector<Violation>& violations) {
 }
 
 void PairWorkload::report(MetricSink& sink) const {
+  ledger_.report(sink);
   const MetricScope scope(sink, "workload." + spec_.name);
-  scope.count("messages", spec_.count, "messages that the workload has to send");
-  scope.count("completed", settled_ - failed_ - flushed_, "messages completed with success");
-  scope.count("failed", failed_, "messages completed in error");
-  scope.count("flushed", flushed_, "messages flushed because their queue pair was in error");
   scope.count("initiator_qps_in_error", initiator_in_error_,
               "queue pairs of the initiator that ended in ERR");
   scope.count("target_qps_in_error", target_in_error_,
@@ -496,36 +434,6 @@ void PairWorkload::report(MetricSink& sink) const {
               "work that the target posted after a failure and that was flushed");
   scope.bytes("mismatched_bytes", Bytes(mismatched_),
               "bytes of the target's region that differ from what they must be");
-  for (const auto& [status, count] : by_status_) {
-    std::string name = status;
-    std::replace(name.begin(), name.end(), ' ', '_');
-    scope.count("completions." + name, count, "completions polled with this status");
-  }
-  std::vector<Time> latency;
-  std::vector<Time> landing;
-  Time first = Time::never();
-  Time last;
-  std::uint64_t measured = 0;
-  for (std::uint64_t i = spec_.warm_up; i < messages_.size(); ++i) {
-    const Message& m = messages_[i];
-    if (m.completed == Time::never() || m.status != CompletionStatus::kSuccess) continue;
-    ++measured;
-    first = std::min(first, m.posted);
-    last = std::max(last, m.completed);
-    if (m.signaled) latency.push_back(m.completed - m.posted);
-    if (m.landed != Time()) landing.push_back(m.landed - m.posted);
-  }
-  report_distribution(scope.child("latency"), latency, "entry of post_send to completion polled");
-  report_distribution(scope.child("landing"), landing,
-                      "entry of post_send to last byte visible in the target's memory");
-  scope.bytes("bytes", spec_.size * measured, "payload bytes of the messages measured");
-  if (measured == 0 || last <= first) return;
-  const double seconds = (last - first).as_s();
-  sink.add_real("workload." + spec_.name + ".goodput",
-                static_cast<double>(measured * spec_.size.count()) * 8 / seconds,
-                Unit::kBitsPerSecond, "payload bits between first post and last completion");
-  sink.add_real("workload." + spec_.name + ".message_rate", static_cast<double>(measured) / seconds,
-                Unit::kPerSecond, "messages between first post and last completion");
 }
 
 }  // namespace rnicsim

@@ -18,7 +18,6 @@
 // failure it posts one WRITE of its own on each queue pair, to show that it is flushed.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +27,7 @@
 #include "model/metrics.h"
 #include "model/random.h"
 #include "model/software_thread.h"
+#include "scenarios/engine/message_ledger.h"
 #include "scenarios/engine/run_result.h"
 #include "scenarios/engine/scenario.h"
 #include "scenarios/engine/system.h"
@@ -51,7 +51,7 @@ class PairWorkload {
   /// Every posted message has exactly one fate; violations if not.
   void check_completions(std::vector<Violation>& violations) const;
   /// Payload of the messages completed with success.
-  Bytes delivered() const;
+  Bytes delivered() const { return ledger_.delivered(); }
   const std::string& target_host() const { return target_.host; }
   /// Compares the target's memory with what it must hold; violations on difference.
   void verify(std::vector<Violation>& violations);
@@ -81,22 +81,6 @@ class PairWorkload {
     ControlMessage encode() const;
     static Introduction decode(const ControlMessage& message);
   };
-  struct Message {
-    Time posted;
-    Time completed = Time::never();
-    Time landed;
-    CompletionStatus status = CompletionStatus::kSuccess;
-    bool signaled = true;
-    std::uint64_t local_offset = 0;
-    std::uint64_t remote_offset = 0;
-  };
-  /// A queue pair's send side as the program keeps it.
-  struct Stream {
-    std::vector<std::uint64_t> in_flight;  ///< message numbers, oldest first from `first`
-    std::size_t first = 0;
-    std::uint64_t posted = 0;
-    std::size_t outstanding() const { return in_flight.size() - first; }
-  };
 
   void start(Side& side, CpuCore& core, const char* role, void (PairWorkload::*body)(CpuTask&),
              ProbeSink* observer, std::uint32_t component);
@@ -109,7 +93,6 @@ class PairWorkload {
   void target(CpuTask& task);
   void stream(CpuTask& task, const Introduction& peer);
   bool post_next(CpuTask& task, const Introduction& peer);
-  void complete(const WorkCompletion& completion, Time now);
   void falsify(CpuTask& task, Introduction& introduction);
   void post_after_failure(CpuTask& task);
   std::uint64_t next_offset(OffsetPattern pattern, std::uint64_t nth, std::uint32_t qp,
@@ -131,17 +114,11 @@ class PairWorkload {
   Side target_;
   Random local_random_;
   Random remote_random_;
-  std::vector<Stream> streams_;
-  std::vector<Message> messages_;
-  std::uint64_t posted_ = 0;
-  std::uint64_t settled_ = 0;  ///< messages with a final status
-  std::uint64_t failed_ = 0;
-  std::uint64_t flushed_ = 0;
+  MessageLedger ledger_;
   std::uint64_t target_flushed_ = 0;
   std::uint64_t target_in_error_ = 0;
   std::uint64_t initiator_in_error_ = 0;
   std::uint64_t mismatched_ = 0;
-  std::map<std::string, std::uint64_t> by_status_;
 };
 
 }  // namespace rnicsim

@@ -45,11 +45,11 @@ void WorkloadSpec::describe(Fields& f) {
   f.required().field("to", to, "host at the other end");
   f.field("size", size, range(Bytes(0), Bytes(std::uint64_t{1} << 31)),
           "payload of a message (IBTA: at most 2^31 B)");
-  f.field("count", count, range(std::uint64_t{1}, std::uint64_t{1'000'000'000}),
-          "messages of each queue pair");
-  f.field("warm_up", warm_up, range(std::uint64_t{0}, std::uint64_t{1'000'000'000}),
+  f.field("count", count, range(std::uint64_t{1}, std::uint64_t{10'000'000}),
+          "messages in all; they go round robin over the queue pairs");
+  f.field("warm_up", warm_up, range(std::uint64_t{0}, std::uint64_t{10'000'000}),
           "of these, the first that statistics leave out");
-  f.field("queue_pairs", queue_pairs, range(1, 65536), "connected queue pairs");
+  f.field("queue_pairs", queue_pairs, range(1, 16384), "connected queue pairs");
   f.field("queue_depth", queue_depth, range(1, 32768), "outstanding work requests a queue pair");
   f.field("signal_every", signal_every, range(1, 32768), "every how manieth asks for a completion");
   f.field("path_mtu", path_mtu,

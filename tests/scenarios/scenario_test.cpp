@@ -248,7 +248,7 @@ TEST_CASE("a workload's values must be possible") {
         "x.json:1: workload.0.size: expected 0 B to 2 GiB, found \"3 GiB\"");
   CHECK(workload_failure(R"("size": "0 B")") == "no error");
   CHECK(workload_failure(R"("count": 0)") ==
-        "x.json:1: workload.0.count: expected 1 to 1000000000, found 0");
+        "x.json:1: workload.0.count: expected 1 to 10000000, found 0");
   CHECK(workload_failure(R"("path_mtu": "1500 B")") ==
         "x.json:1: workload.0.path_mtu: expected 256 B, 512 B, 1 KiB, 2 KiB or 4 KiB, found "
         "\"1500 B\"");

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/message_ledger.h"
+
+#include <algorithm>
+
+namespace rnicsim {
+
+namespace {
+
+// An in-flight list is cut off at the front when so much of it is history.
+constexpr std::size_t kLongHistory = 1024;
+
+/// Nearest-rank percentiles: a value that occurred.
+void report_distribution(const MetricScope& scope, std::vector<Time>& samples, const char* what) {
+  if (samples.empty()) return;
+  std::sort(samples.begin(), samples.end());
+  const auto rank = [&](std::uint64_t per_mille) {
+    return samples[std::max<std::uint64_t>(divide_up(samples.size() * per_mille, 1000), 1) - 1];
+  };
+  Time sum;
+  for (const Time sample : samples) sum += sample;
+  scope.time("min", samples.front(), what);
+  scope.time("mean", sum / static_cast<std::int64_t>(samples.size()), what);
+  scope.time("p50", rank(500), what);
+  scope.time("p99", rank(990), what);
+  scope.time("p999", rank(999), what);
+  scope.time("max", samples.back(), what);
+}
+
+}  // namespace
+
+void MessageLedger::post(const Message& message) {
+  streams_[queue_pair()].in_flight.push_back(posted_);
+  messages_[posted_++] = message;
+}
+
+void MessageLedger::complete(const WorkCompletion& completion, Time now) {
+  Stream& stream = streams_[completion.id % spec_.queue_pairs];
+  ++by_status_[name_of(completion.status)];
+  while (stream.outstanding() != 0) {
+    const std::uint64_t number = stream.in_flight[stream.first++];
+    messages_[number].completed = now;
+    ++settled_;
+    if (number != completion.id) continue;
+    messages_[number].status = completion.status;
+    if (completion.status == CompletionStatus::kFlushed)
+      ++flushed_;
+    else if (completion.status != CompletionStatus::kSuccess)
+      ++failed_;
+    break;
+  }
+  if (stream.first > kLongHistory && stream.first * 2 > stream.in_flight.size()) {
+    stream.in_flight.erase(stream.in_flight.begin(),
+                           stream.in_flight.begin() + static_cast<std::ptrdiff_t>(stream.first));
+    stream.first = 0;
+  }
+}
+
+void MessageLedger::landed(std::uint64_t number, Time time) {
+  if (number < messages_.size()) messages_[number].landed = time;
+}
+
+std::map<std::uint64_t, std::uint64_t> MessageLedger::written() const {
+  std::map<std::uint64_t, std::uint64_t> chunks;
+  for (const Message& message : messages_)
+    if (message.completed != Time::never() && message.status == CompletionStatus::kSuccess)
+      chunks[message.remote_offset] = message.local_offset;
+  return chunks;
+}
+
+std::string MessageLedger::fault() const {
+  const auto without = static_cast<std::uint64_t>(
+      std::count_if(messages_.begin(), messages_.end(),
+                    [](const Message& m) { return m.completed == Time::never(); }));
+  if (without == 0 && posted_ == spec_.count && settled_ == posted_) return {};
+  return std::to_string(posted_) + " messages posted, " + std::to_string(settled_) +
+         " completed, " + std::to_string(without) + " without completion";
+}
+
+void MessageLedger::report_counts(const MetricScope& scope) const {
+  scope.count("messages", spec_.count, "messages that the workload has to send");
+  scope.count("completed", succeeded(), "messages completed with success");
+  scope.count("failed", failed_, "messages completed in error");
+  scope.count("flushed", flushed_, "messages flushed because their queue pair was in error");
+  for (const auto& [status, count] : by_status_) {
+    std::string name = status;
+    std::replace(name.begin(), name.end(), ' ', '_');
+    scope.count("completions." + name, count, "completions polled with this status");
+  }
+}
+
+void MessageLedger::report(MetricSink& sink) const {
+  const std::string path = "workload." + spec_.name;
+  const MetricScope scope(sink, path);
+  report_counts(scope);
+  std::vector<Time> latency;
+  std::vector<Time> landing;
+  Time first = Time::never();
+  Time last;
+  std::uint64_t measured = 0;
+  for (std::uint64_t i = spec_.warm_up; i < messages_.size(); ++i) {
+    const Message& m = messages_[i];
+    if (m.completed == Time::never() || m.status != CompletionStatus::kSuccess) continue;
+    ++measured;
+    first = std::min(first, m.posted);
+    last = std::max(last, m.completed);
+    if (m.signaled) latency.push_back(m.completed - m.posted);
+    if (m.landed != Time()) landing.push_back(m.landed - m.posted);
+  }
+  report_distribution(scope.child("latency"), latency, "entry of post_send to completion polled");
+  report_distribution(scope.child("landing"), landing,
+                      "entry of post_send to last byte visible in the target's memory");
+  scope.bytes("bytes", spec_.size * measured, "payload bytes of the messages measured");
+  if (measured == 0 || last <= first) return;
+  const double seconds = (last - first).as_s();
+  sink.add_real(path + ".goodput", static_cast<double>(measured * spec_.size.count()) * 8 / seconds,
+                Unit::kBitsPerSecond, "payload bits between first post and last completion");
+  sink.add_real(path + ".message_rate", static_cast<double>(measured) / seconds, Unit::kPerSecond,
+                "messages between first post and last completion");
+}
+
+}  // namespace rnicsim
