@@ -31,7 +31,11 @@ bool covers(PcieCredits available, PcieCredits needed) {
 }  // namespace
 
 PcieDirection::PcieDirection(Scheduler& scheduler, const PcieDirectionConfig& config)
-    : scheduler_(scheduler), config_(config), byte_time_(config.rate) {
+    : scheduler_(scheduler),
+      config_(config),
+      byte_time_(config.rate),
+      returns_{CreditReturns(byte_time_, config.credit_return),
+               CreditReturns(byte_time_, config.credit_return)} {
   if (config.delivery_delay.empty() || config.delivery_delay.size() > kMaxStreams)
     throw InvariantBroken(scheduler.name(), Time(), "a PCIe direction needs one to eight streams");
   state_.credits[0].available = config.posted;
@@ -77,7 +81,7 @@ std::size_t PcieDirection::enqueue(unsigned stream, const Train& train) {
   return place;
 }
 
-void PcieDirection::hold_posted_credits(Time time) { posted_hold_ = std::max(posted_hold_, time); }
+void PcieDirection::hold_posted_credits(Time time) { returns_[0].hold(time); }
 
 /// Takes all decisions before `limit`; returns the least of `best` and the earliest delivery found.
 /// Looking ahead (not kCommit) it ends as soon as nothing earlier can come.
@@ -134,7 +138,7 @@ bool PcieDirection::ready(const State& state, unsigned stream, Choice& choice) c
     choice.posted_blocked |= 1U << stream;
   else
     choice.nonposted_blocked = true;
-  const Instant next = next_return(state, kind);
+  const Instant next = returns_[kind].next(state.credits[kind]);
   choice.next = std::min(choice.next, next);
   if (next <= state.now) choice.blind = true;
   return false;
@@ -172,51 +176,7 @@ PcieCredits PcieDirection::turn_needs(const State& state, unsigned stream) const
 }
 
 void PcieDirection::take_returns(State& state) const {
-  for (unsigned kind = 0; kind < 2; ++kind) {
-    if (kind == 0 && state.now.time < posted_hold_) continue;
-    if (state.credits[kind].next <= state.now) take_ramps(state.credits[kind], kind, state.now);
-  }
-}
-
-void PcieDirection::take_ramps(CreditState& credits, unsigned kind, const Instant& now) const {
-  credits.next = kNever;
-  while (credits.ramp < ramps_[kind].size()) {
-    const Ramp& ramp = ramps_[kind].at(credits.ramp);
-    const std::uint32_t due = due_of(ramp, credits.taken, now);
-    credits.available.headers += ramp.each.headers * due;
-    credits.available.data += ramp.each.data * due;
-    credits.taken += due;
-    if (credits.taken < ramp.count) {
-      credits.next = after(ramp.first, static_cast<std::uint64_t>(ramp.step) * credits.taken);
-      return;
-    }
-    ++credits.ramp;
-    credits.taken = 0;
-  }
-}
-
-/// How many turns' credits of a ramp have come back since `taken` of them. In units of
-/// 1/denominator ps the n-th comes at first + n x step x numerator, so one division tells.
-std::uint32_t PcieDirection::due_of(const Ramp& ramp, std::uint32_t taken,
-                                    const Instant& now) const {
-  if (now < ramp.first) return 0;
-  if (ramp.count == 1) return 1;
-  const Uint128 elapsed =
-      static_cast<Uint128>((now.time - ramp.first.time).ps()) * byte_time_.denominator() +
-      now.remainder - ramp.first.remainder;
-  const Uint128 step = static_cast<Uint128>(ramp.step) * byte_time_.numerator();
-  const bool small = elapsed >> 64 == 0 && step >> 64 == 0;
-  const Uint128 steps = small
-                            ? static_cast<std::uint64_t>(elapsed) / static_cast<std::uint64_t>(step)
-                            : elapsed / step;
-  const auto back = static_cast<std::uint32_t>(std::min<Uint128>(steps + 1, ramp.count));
-  return back > taken ? back - taken : 0;
-}
-
-PcieDirection::Instant PcieDirection::next_return(const State& state, unsigned kind) const {
-  const CreditState& credits = state.credits[kind];
-  const Instant next = std::min(credits.next, credits.unseen);
-  return kind == 0 ? std::max(next, Instant{posted_hold_, 0}) : next;
+  for (unsigned kind = 0; kind < 2; ++kind) returns_[kind].take(state.credits[kind], state.now);
 }
 
 /// Whole rounds in which every ready stream has its turn and none ends its train.
@@ -384,34 +344,6 @@ void PcieDirection::start(State& state, unsigned stream) {
       byte_time_.of(Bytes(std::min(queued.train.tlp_bytes, queued.train.bytes)));
 }
 
-/// `when` holds the end of the first of when.count turns.
-template <bool kCommit>
-void PcieDirection::consume(State& state, TlpClass kind, const Ramp& when) {
-  const auto index = static_cast<unsigned>(kind);
-  CreditState& credits = state.credits[index];
-  credits.available.headers -= when.each.headers * when.count;
-  credits.available.data -= when.each.data * when.count;
-  Ramp ramp = when;
-  ramp.first.time += config_.credit_return;
-  if (kCommit) {
-    ramps_[index].push(ramp);
-    credits.next = std::min(credits.next, ramp.first);
-  } else {
-    credits.unseen = std::min(credits.unseen, ramp.first);
-  }
-}
-
-PcieDirection::Instant PcieDirection::after(const Instant& start, std::uint64_t bytes) const {
-  const Uint128 units = static_cast<Uint128>(bytes) * byte_time_.numerator() + start.remainder;
-  const std::uint64_t den = byte_time_.denominator();
-  if (units >> 64 == 0) {
-    const auto small = static_cast<std::uint64_t>(units);
-    return {start.time + Time::ps(static_cast<std::int64_t>(small / den)), small % den};
-  }
-  return {start.time + Time::ps(static_cast<std::int64_t>(units / den)),
-          static_cast<std::uint64_t>(units % den)};
-}
-
 void PcieDirection::note_idle(const Choice& choice, Time from, Time until) {
   if (choice.posted_blocked != 0)
     stalled_posted_ += until - from;
@@ -429,12 +361,7 @@ Time PcieDirection::shortest_delay(std::uint32_t streams) const {
 /// Decisions up to now are final: whatever arrives from here on is eligible no earlier.
 void PcieDirection::commit() {
   advance<true>(state_, scheduler_.now(), Time::never());
-  for (unsigned kind = 0; kind < 2; ++kind) {
-    while (state_.credits[kind].ramp > 0) {
-      ramps_[kind].pop();
-      --state_.credits[kind].ramp;
-    }
-  }
+  for (unsigned kind = 0; kind < 2; ++kind) returns_[kind].forget_taken(state_.credits[kind]);
 }
 
 void PcieDirection::fire(std::uint64_t generation) {

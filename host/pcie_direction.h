@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "host/pcie_credits.h"
 #include "model/metrics.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
@@ -33,11 +34,6 @@ namespace rnicsim {
 
 enum class TlpClass : std::uint8_t { kPosted, kNonPosted, kCompletion };
 inline constexpr unsigned kTlpClasses = 3;
-
-struct PcieCredits {
-  std::uint32_t headers = 0;
-  std::uint32_t data = 0;  ///< in units of 16 B
-};
 
 struct PcieDirectionConfig {
   BitRate rate;           ///< left for TLPs
@@ -109,30 +105,14 @@ class PcieDirection {
     PcieCredits turn_credits;
     TrainTimes times;
   };
-  /// A time on the wire: whole picoseconds and the rest in 1/denominator ps. A link that runs at
-  /// the pace of its credits decides just when they come back, so rounding would cost a turn.
-  struct Instant {
-    Time time;
-    std::uint64_t remainder = 0;
-    bool operator<(const Instant& other) const {
-      return time < other.time || (time == other.time && remainder < other.remainder);
-    }
-    bool operator<=(const Instant& other) const { return !(other < *this); }
-    Time rounded_up() const { return remainder == 0 ? time : time + Time::ps(1); }
-  };
-  static constexpr Instant kNever = {Time::never(), 0};
+  using Instant = WireInstant;
+  using Ramp = CreditReturns::Ramp;
+  static constexpr Instant kNever = WireInstant::never();
   /// Everything that advancing changes, small enough to copy for a look ahead.
   struct Head {
     std::uint32_t index = 0;      ///< in the stream's ring, of the train being sent
     std::uint32_t remaining = 0;  ///< bytes; 0: not started
     PcieCredits needed;           ///< by what remains
-  };
-  struct CreditState {
-    PcieCredits available;
-    std::uint32_t ramp = 0;   ///< first ramp with something left
-    std::uint32_t taken = 0;  ///< of that ramp
-    Instant next = kNever;    ///< when its next credits are back
-    Instant unseen = kNever;  ///< looking ahead: first return of turns that are not committed
   };
   struct State {
     Instant now;               ///< the wire is free
@@ -140,14 +120,7 @@ class PcieDirection {
     std::uint32_t turn = 0;    ///< stream whose turn is next
     std::uint32_t owed = 0;    ///< posted streams that lacked credits and go first now, as bits
     std::array<Head, kMaxStreams> heads;
-    std::array<CreditState, 2> credits;  ///< posted, non-posted
-  };
-  /// Credits of `count` turns on their way back, one every `step` bytes of wire time.
-  struct Ramp {
-    Instant first;
-    std::uint32_t step = 0;
-    std::uint32_t count = 0;
-    PcieCredits each;
+    std::array<CreditReturns::View, 2> credits;  ///< posted, non-posted
   };
   /// What the streams could do at the state's time.
   struct Choice {
@@ -165,9 +138,6 @@ class PcieDirection {
   void withhold_behind_blocked(const State& state, Choice& choice) const;
   PcieCredits turn_needs(const State& state, unsigned stream) const;
   void take_returns(State& state) const;
-  void take_ramps(CreditState& credits, unsigned kind, const Instant& now) const;
-  std::uint32_t due_of(const Ramp& ramp, std::uint32_t taken, const Instant& now) const;
-  Instant next_return(const State& state, unsigned kind) const;
   enum class Alone : std::uint8_t { kServed, kLater, kNo };
   template <bool kCommit>
   Alone serve_alone(State& state, Time limit, Time& best);
@@ -180,8 +150,13 @@ class PcieDirection {
   void end_train(State& state, unsigned stream, Time end);
   void start(State& state, unsigned stream);
   template <bool kCommit>
-  void consume(State& state, TlpClass kind, const Ramp& when);
-  Instant after(const Instant& start, std::uint64_t bytes) const;
+  void consume(State& state, TlpClass kind, const Ramp& when) {
+    const auto index = static_cast<unsigned>(kind);
+    returns_[index].consume<kCommit>(state.credits[index], when);
+  }
+  Instant after(const Instant& start, std::uint64_t bytes) const {
+    return rnicsim::after(byte_time_, start, bytes);
+  }
   void note_idle(const Choice& choice, Time from, Time until);
 
   const Queued& head(const State& state, unsigned stream) const {
@@ -200,8 +175,7 @@ class PcieDirection {
   ByteTime byte_time_;
   std::array<Ring<Queued>, kMaxStreams> streams_;  ///< sent but undelivered trains in front
   State state_;
-  std::array<Ring<Ramp>, 2> ramps_;
-  Time posted_hold_;
+  std::array<CreditReturns, 2> returns_;  ///< posted, non-posted
   Time armed_ = Time::never();
   std::uint64_t generation_ = 0;
   std::uint64_t sequence_ = 0;
