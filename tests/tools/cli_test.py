@@ -249,7 +249,7 @@ class Run(CommandLine):
         self.assertIn("slept through every message", out)
 
     def test_an_interrupt_leaves_nothing_behind(self):
-        self.write(SCENARIO.replace('"4 KiB"', '"1 MiB", "count": 100000000'))
+        self.write(SCENARIO.replace('"4 KiB"', '"1 MiB", "count": 1000000'))
         run = subprocess.Popen([os.path.abspath(PROGRAM), "run", "x.json", "--out", "out"],
                                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True)
