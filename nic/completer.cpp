@@ -31,6 +31,7 @@ bool sends(QpState state) { return state == QpState::kRts || state == QpState::k
 
 void Completer::receive(PacketRef packet, Time ready) {
   acks_waiting_.push({std::move(packet), ready});
+  most_waiting_ = std::max(most_waiting_, acks_waiting_.size());
   if (acks_waiting_.size() == 1) serve();
 }
 
@@ -195,6 +196,7 @@ void Completer::report(const MetricScope& scope) const {
   scope.count("flushed", flushed_, "work requests flushed");
   scope.time("busy", pipeline_.busy(), "time the completer's pipeline was taken");
   scope.time("stalled.interval", pipeline_.stalled(), "acknowledgements waited for the pipeline");
+  scope.count("occupancy.max", most_waiting_, "most acknowledgements waiting for their context");
 }
 
 }  // namespace rnicsim

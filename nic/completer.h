@@ -68,6 +68,7 @@ class Completer : public ParsedPacketSink {
   WqeFetch* wqe_fetch_ = nullptr;
   Pipeline pipeline_;
   Ring<Waiting> acks_waiting_;
+  std::size_t most_waiting_ = 0;
   std::uint64_t acks_ = 0;
   std::uint64_t naks_ = 0;
   std::uint64_t unexpected_ = 0;

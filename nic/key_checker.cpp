@@ -48,6 +48,8 @@ const char* name_of(KeyCheck::State state) {
 
 void KeyCheckerConfig::describe(Fields& fields) {
   const auto cost = range(Cycles(0), Cycles(10000));
+  fields.field("interval", interval, range(Cycles(1), Cycles(10000)),
+               "cycles between two checks that enter");
   fields.field("key_lookup", key_lookup, cost, "cycles of a look-up that hits in the key cache");
   fields.field("valid", valid, cost, "cycles of the state that compares the whole key");
   fields.field("protection_domain", protection_domain, cost,
@@ -148,6 +150,7 @@ void KeyChecker::refuse(KeyCheck& check, KeyFault fault) {
 
 void KeyChecker::report(const MetricScope& scope) const {
   scope.cycles("busy", busy_, "cycles spent in the states, over all checks");
+  scope.time("stalled.interval", pipeline_.stalled(), "checks waited to enter");
   scope.count("stalled.miss", waited_, "times that a check waited for an entry to be fetched");
   scope.count("passed", passed_, "packets whose access was allowed and translated");
   scope.count("refused.unknown_key", refused_[static_cast<std::size_t>(KeyFault::kUnknownKey)],

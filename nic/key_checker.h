@@ -9,8 +9,8 @@
 // first packet, the requester an lkey at a segment's first packet; later packets enter at
 // `translate`, which still sees a key that was invalidated meanwhile. Key entries come through the
 // key cache, translations through the translation cache; a miss leaves the check where it is and
-// calls back. Any number of checks are under way at once: the pipelines of requester and responder,
-// which start them, bound their rate, so the states cost latency and no throughput.
+// calls back. The states are a pipeline: a check enters every `interval` cycles, and any number are
+// under way at once. One that waits for a fetch holds up only what its owner keeps in order.
 #pragma once
 
 #include <array>
@@ -19,6 +19,7 @@
 #include "model/config_reader.h"
 #include "model/metrics.h"
 #include "model/nic_abi.h"
+#include "model/pipeline.h"
 #include "nic/host_table_cache.h"
 #include "nic/translation_cache.h"
 
@@ -27,6 +28,7 @@ namespace rnicsim {
 using KeyCache = HostTableCache<abi::KeyEntry>;
 
 struct KeyCheckerConfig {
+  Cycles interval{1};
   Cycles key_lookup{4};
   Cycles valid{1};
   Cycles protection_domain{1};
@@ -65,6 +67,7 @@ struct KeyCheck {
   WorkRequestId work_request;
 
   KeyFault fault = KeyFault::kNone;
+  Time not_before;      ///< when it entered the state machine
   Cycles cycles;        ///< spent so far since the caller last took the time
   bool missed = false;  ///< a translation had to be fetched
   std::uint8_t piece_count = 0;
@@ -76,8 +79,15 @@ const char* name_of(KeyCheck::State state);
 
 class KeyChecker {
  public:
-  KeyChecker(KeyCache& keys, TranslationCache& translations, const KeyCheckerConfig& config)
-      : keys_(keys), translations_(translations), config_(config) {}
+  KeyChecker(const Clock& clock, KeyCache& keys, TranslationCache& translations,
+             const KeyCheckerConfig& config)
+      : pipeline_(clock, {Cycles(0), config.interval}),
+        keys_(keys),
+        translations_(translations),
+        config_(config) {}
+
+  /// A check that is ready at `at` enters the state machine; returns when its first state begins.
+  Time enter(Time at) { return pipeline_.enter(at); }
 
   /// Advances the check up to `until` (kTranslate, or kPass for all of it), pass or NAK. False: an
   /// entry has to be fetched; call again when `retry` runs.
@@ -90,6 +100,7 @@ class KeyChecker {
   bool translate(KeyCheck& check, const abi::KeyEntry& entry, Callback retry);
   void refuse(KeyCheck& check, KeyFault fault);
 
+  Pipeline pipeline_;
   KeyCache& keys_;
   TranslationCache& translations_;
   KeyCheckerConfig config_;

@@ -40,7 +40,8 @@ void PcieEndpoint::submit(DmaRequest request) {
     throw InvariantBroken(name_, scheduler_.now(), "a DMA request must have 1 to 4096 bytes");
   if (!request.write && tags_for(request) > config_.tags)
     throw InvariantBroken(name_, scheduler_.now(), "a DMA read needs more tags than there are");
-  ++outstanding_;
+  if (outstanding_++ == 0) busy_since_ = scheduler_.now();
+  most_outstanding_ = std::max(most_outstanding_, outstanding_);
   queues_[index_of(request.engine)].push(std::move(request));
   pump();
 }
@@ -243,7 +244,7 @@ void PcieEndpoint::responded(std::uint64_t index) {
   }
   tags_free_ += transaction.tags;
   buffer_free_ += transaction.read_bytes;
-  --outstanding_;
+  if (--outstanding_ == 0) busy_ += scheduler_.now() - busy_since_;
   const Callback done = transaction.done;
   transaction.release();
   if (done) done();
@@ -259,6 +260,8 @@ void PcieEndpoint::free(tlm::tlm_generic_payload* payload) {
 void PcieEndpoint::report(const MetricScope& scope) const {
   scope.count("dma_reads", reads_, "DMA read requests");
   scope.count("dma_writes", writes_, "DMA write requests");
+  scope.time("busy", busy_, "time with at least one DMA request queued or outstanding");
+  scope.count("occupancy.max", most_outstanding_, "most DMA requests queued or outstanding");
   scope.count("tags.occupancy.max", most_tags_, "most read tags in use at once");
   scope.time("stalled.tags", stalled_[static_cast<std::size_t>(Blocked::kTags)],
              "a read waited for tags");

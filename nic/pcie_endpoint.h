@@ -118,6 +118,9 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   Blocked stalled_by_ = Blocked::kNo;
   Time stalled_since_;
   std::array<Time, 3> stalled_{};
+  std::uint64_t most_outstanding_ = 0;
+  Time busy_;
+  Time busy_since_;
   std::uint64_t reads_ = 0;
   std::uint64_t writes_ = 0;
   std::array<Bytes, kDmaPurposes> read_by_purpose_{};

@@ -37,6 +37,7 @@ struct SendWqe {
   std::uint64_t length = 0;     ///< of the message
   std::uint16_t gathering = 0;  ///< its packets whose payload reads have not all been issued
   WorkRequestId id;
+  Time decoded;  ///< may be sent from then on
 
   /// Takes the bytes of one whole WQE apart.
   static SendWqe decode(const std::uint8_t* wqe, const abi::ControlSegment& control);

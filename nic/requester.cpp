@@ -55,7 +55,8 @@ void Requester::ready(NicQueuePair& qp) { wait_for_turn(qp, w_.scheduler.now());
 void Requester::wait_for_turn(NicQueuePair& qp, Time since) {
   if (qp.queued || qp.send_stopped || !qp.has_wqe_to_send()) return;
   qp.queued = true;
-  tx_scheduler_.add(qp, qp.started ? since : std::max(since, qp.next_wqe_at));
+  if (!qp.started) since = std::max({since, qp.next_wqe_at, qp.wqe(qp.sending).decoded});
+  tx_scheduler_.add(qp, since);
 }
 
 /// Arms the next turn if there is somebody to serve and room for a packet. A turn is decided when
@@ -212,6 +213,7 @@ void Requester::begin_check(Slot& slot, const SendWqe& wqe) {
   const PdNumber pd = check.pd;
   check = KeyCheck{};
   check.pd = pd;
+  check.not_before = w_.key_checker.enter(w_.scheduler.now());
   check.key = at.segment.lkey;
   check.state = at.offset == 0 ? KeyCheck::State::kKeyLookup : KeyCheck::State::kTranslate;
   check.region_address = at.segment.address;
@@ -244,7 +246,8 @@ void Requester::advance(std::uint64_t sequence) {
   if (!w_.key_checker.run(slot.check, KeyCheck::State::kPass,
                           call<&Requester::advance>(this, sequence)))
     return;
-  slot.ready = w_.clock.after(w_.scheduler.now(), slot.check.cycles);
+  slot.ready =
+      w_.clock.after(std::max(slot.check.not_before, w_.scheduler.now()), slot.check.cycles);
   slot.stage = Stage::kChecked;
   issue_in_order();
 }

@@ -152,6 +152,7 @@ void Responder::begin_check(Slot& slot, const NicQueuePair& qp, const abi::QpCon
   const Packet& packet = *slot.packet;
   KeyCheck& check = slot.check;
   slot.check_begun = true;
+  check.not_before = w_.key_checker.enter(slot.ready);
   slot.key_since = slot.ready;
   check.work_request = packet.work_request;
   check.length = static_cast<std::uint32_t>(packet.payload_length.count());
@@ -214,7 +215,7 @@ void Responder::translate(std::uint64_t sequence) {
   const Packet& packet = *slot.packet;
   if (!slot.key_reported) {
     slot.key_reported = true;
-    slot.ready = w_.clock.after(std::max(slot.ready, w_.scheduler.now()),
+    slot.ready = w_.clock.after(std::max({slot.ready, check.not_before, w_.scheduler.now()}),
                                 std::exchange(check.cycles, Cycles(0)));
     if (starts_message(packet.bth.opcode))
       probe(slot.ready, ProbeKind::kKeyChecked, packet.work_request, packet.id,

@@ -86,7 +86,7 @@ class Responder : public ParsedPacketSink {
   bool judge_opcode(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
   bool judge_length(const Packet& packet, const NicQueuePair& qp, std::uint32_t mtu) const;
   bool judge_key(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context);
-  static void begin_check(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context);
+  void begin_check(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context);
   void accept(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
   void refuse(Slot& slot, NicQueuePair& qp, abi::QpContext& context, NakCode code);
   void translate(std::uint64_t sequence);

@@ -25,6 +25,7 @@ bool fetches_in(QpState state) { return state == QpState::kRts || state == QpSta
 void WqeFetchConfig::describe(Fields& fields) {
   fields.field("blocks_per_fetch", blocks_per_fetch, range(1, NicQueuePair::kPrefetchBlocks),
                "basic blocks of 64 B read from the send queue at once, at most");
+  fields.object("pipeline", pipeline, "takes one WQE apart");
 }
 
 void WqeFetch::produced(Qpn qpn, std::uint16_t producer) { apply(pack(qpn, producer)); }
@@ -142,6 +143,7 @@ void WqeFetch::decode(NicQueuePair& qp, abi::QpContext& context) {
     decoded.blocks = static_cast<std::uint16_t>(blocks);
     decoded.malformed |= control.qpn != qp.qpn || control.wqe_index != qp.decoded_block ||
                          blocks != control.blocks();
+    decoded.decoded = pipeline_.enter(scheduler_.now());
     decoded.id = WorkRequestId(nic_index_, qp.qpn, context.work_requests++);
     contexts_.mark_dirty(qp.qpn.value());
     qp.decoded_block = static_cast<std::uint16_t>(qp.decoded_block + blocks);
@@ -183,6 +185,7 @@ void WqeFetch::recovered(std::uint64_t at) {
 void WqeFetch::report(const MetricScope& scope) const {
   scope.time("busy", busy_, "time with at least one fetch outstanding");
   scope.count("occupancy.max", most_in_flight_, "most fetches outstanding at once");
+  scope.time("stalled.interval", pipeline_.stalled(), "WQEs waited to be taken apart");
   scope.count("fetches", fetches_, "DMA reads of the send queues");
   scope.count("wqes", wqes_, "WQEs taken apart");
   scope.count("ignored_doorbells", ignored_, "doorbells of queue pairs that may not send");

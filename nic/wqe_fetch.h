@@ -11,6 +11,7 @@
 #include "model/clock.h"
 #include "model/config_reader.h"
 #include "model/metrics.h"
+#include "model/pipeline.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
 #include "nic/pcie_endpoint.h"
@@ -23,14 +24,16 @@ class Completer;
 
 struct WqeFetchConfig {
   std::uint32_t blocks_per_fetch = 8;
+  PipelineConfig pipeline;
   void describe(Fields& fields);
 };
 
 class WqeFetch {
  public:
-  WqeFetch(Scheduler& scheduler, PcieEndpoint& pcie, QpContextCache& contexts, QueuePairTable& qps,
-           const WqeFetchConfig& config, std::uint8_t nic_index)
+  WqeFetch(Scheduler& scheduler, const Clock& clock, PcieEndpoint& pcie, QpContextCache& contexts,
+           QueuePairTable& qps, const WqeFetchConfig& config, std::uint8_t nic_index)
       : scheduler_(scheduler),
+        pipeline_(clock, config.pipeline),
         pcie_(pcie),
         contexts_(contexts),
         qps_(qps),
@@ -67,6 +70,7 @@ class WqeFetch {
   void read_record(std::uint64_t qpn);
 
   Scheduler& scheduler_;
+  Pipeline pipeline_;  ///< takes WQEs apart
   PcieEndpoint& pcie_;
   QpContextCache& contexts_;
   QueuePairTable& qps_;

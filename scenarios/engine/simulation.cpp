@@ -140,11 +140,26 @@ class Simulation {
                     std::to_string(delivered.count()) + " B completed");
   }
 
+  /// Nothing is lost or sent twice on these links, so packet sequence numbers must be contiguous.
+  void check_sequences() {
+    for (const auto& [path, metric] : result_.metrics) {
+      const auto ends_with = [&, p = &path](const std::string& leaf) {
+        return p->size() > leaf.size() &&
+               p->compare(p->size() - leaf.size(), leaf.size(), leaf) == 0;
+      };
+      if (metric.value != 0 &&
+          (ends_with(".responder.out_of_sequence") || ends_with(".responder.duplicate_request")))
+        violation("psn_sequence", path,
+                  std::to_string(metric.value) + " requests came out of sequence");
+    }
+  }
+
   void collect() {
     result_.end = system_.scheduler().now();
     MetricCollector collector(result_.metrics);
     system_.report(collector);
     for (const auto& workload : workloads_) workload->report(collector);
+    check_sequences();
     collector.add("run.end", static_cast<std::uint64_t>(result_.end.ps()), Unit::kPicoseconds,
                   "simulated time at which the run ended");
     if (timeline_) result_.timeline = timeline_->take();

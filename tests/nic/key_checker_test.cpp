@@ -22,7 +22,7 @@ struct Bench : EndpointBench {
   explicit Bench()
       : keys(scheduler, pcie, HostTableCacheConfig{}, DmaPurpose::kKeyTable, "keys", 1),
         translations(scheduler, pcie, TranslationCacheConfig{}, 1),
-        checker(keys, translations, config()) {
+        checker(clock, keys, translations, config()) {
     keys.set_table(PhysicalAddress(kKeys), 16);
     entry.valid = true;
     entry.access = AccessFlags(AccessFlags::kLocalWrite | AccessFlags::kRemoteWrite);
@@ -73,6 +73,7 @@ struct Bench : EndpointBench {
 
   KeyCache keys;
   TranslationCache translations;
+  Clock clock{Frequency::mhz(400)};
   KeyChecker checker;
   abi::KeyEntry entry;
   KeyCheck check;
@@ -216,4 +217,15 @@ TEST_CASE("later packets enter at translate and still see that the key is gone")
   bench.keys.invalidate(3);
   bench.translations.invalidate(3);
   CHECK(bench.fault_of(later) == KeyFault::kUnknownKey);
+}
+
+TEST_CASE("checks enter the state machine at its interval") {
+  Bench bench;
+  KeyCheckerConfig config;
+  config.interval = Cycles(3);
+  KeyChecker checker(bench.clock, bench.keys, bench.translations, config);
+  CHECK(checker.enter(Time()) == Time());
+  CHECK(checker.enter(Time()) == bench.clock.edge(3));
+  CHECK(checker.enter(bench.clock.edge(4)) == bench.clock.edge(6));
+  CHECK(checker.enter(bench.clock.edge(20)) == bench.clock.edge(20));
 }
