@@ -42,7 +42,8 @@ void PcieEndpoint::submit(DmaRequest request) {
     throw InvariantBroken(name_, scheduler_.now(), "a DMA read needs more tags than there are");
   if (outstanding_++ == 0) busy_since_ = scheduler_.now();
   most_outstanding_ = std::max(most_outstanding_, outstanding_);
-  queues_[index_of(request.engine)].push(std::move(request));
+  Ring<DmaRequest>& queue = queues_[index_of(request.engine)];
+  queue.push(std::move(request));
   pump();
 }
 
