@@ -118,7 +118,7 @@ TEST_CASE("The last reference returns a packet to its pool") {
   PacketRef b = a;
   REQUIRE(a == b);
   PacketRef c = std::move(a);
-  REQUIRE_FALSE(a);
+  REQUIRE_FALSE(a);  // NOLINT(bugprone-use-after-move): moving empties a reference
   REQUIRE(c == b);
   b.reset();
   REQUIRE(pool.outstanding() == 1);
@@ -137,6 +137,7 @@ TEST_CASE("The last reference returns a packet to its pool") {
 TEST_CASE("A pool makes no more packets than are in use at once, and keeps payload buffers") {
   PacketPool pool;
   std::vector<PacketRef> held;
+  held.reserve(200);
   for (int i = 0; i < 200; ++i) held.push_back(pool.create());
   REQUIRE(pool.outstanding() == 200);
   const std::size_t capacity = pool.capacity();
