@@ -29,6 +29,7 @@ struct Bench : EndpointBench {
     entry.key = MemoryKey(3, 7);
     entry.pd = PdNumber(1);
     entry.start = VirtualAddress(kStart);
+    entry.base = entry.start;
     entry.length = kLength;
     entry.table = PhysicalAddress(kTable);
     for (std::uint64_t i = 0; i < 3; ++i)
