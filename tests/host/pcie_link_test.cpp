@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What reads and writes have in common, and each other.
+// Reads and writes together: order, splitting, what is refused, foreign initiators, rates.
 #include "host/pcie_link.h"
 
 #include <catch2/catch.hpp>
