@@ -28,9 +28,11 @@ bool Host::idle() const {
   return std::all_of(links_.begin(), links_.end(), [](const auto& link) { return link->idle(); });
 }
 
-void Host::attach(ProbeSink* sink, std::uint32_t component) {
-  for (const auto& link : links_) link->probe().attach(sink, component);
-  for (const auto& driver : drivers_) driver->probe().attach(sink, component);
+void Host::attach(ProbeSink* sink, std::uint32_t first_nic) {
+  std::uint32_t component = first_nic;
+  for (const auto& link : links_) link->probe().attach(sink, component++);
+  component = first_nic;
+  for (const auto& driver : drivers_) driver->probe().attach(sink, component++);
 }
 
 void Host::report(const MetricScope& scope) {
