@@ -41,7 +41,10 @@ void Host::report(const MetricScope& scope) {
   for (std::size_t i = 0; i < cores_.size(); ++i)
     cores_[i]->report(cpu.child("core" + std::to_string(i)));
   usage_.report(cpu);
-  memory_.report(scope.child("memory"));
+  const MetricScope memory = scope.child("memory");
+  memory_.report(memory);
+  memory.bytes("kernel_in_use", frames_.kernel_in_use(),
+               "contiguous kernel memory in use at the end");
   for (std::size_t i = 0; i < links_.size(); ++i) {
     const MetricScope nic = scope.child("nic" + std::to_string(i));
     drivers_[i]->report(nic.child("driver"));

@@ -422,6 +422,9 @@ void PairWorkload::verify(std::vector<Violation>& violations) {
 void PairWorkload::report(MetricSink& sink) const {
   ledger_.report(sink);
   const MetricScope scope(sink, "workload." + spec_.name);
+  const MetricScope channel = scope.child("control_channel");
+  to_target_.report(channel.child("to_target"));
+  to_initiator_.report(channel.child("to_initiator"));
   scope.count("initiator_qps_in_error", initiator_in_error_,
               "queue pairs of the initiator that ended in ERR");
   scope.count("target_qps_in_error", target_in_error_,

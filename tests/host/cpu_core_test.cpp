@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/collected_metrics.h"
 #include "tests/support/software_host.h"
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
+using test::CollectedMetrics;
 using test::SoftwareHost;
 
 namespace {
@@ -63,15 +65,11 @@ void take_turns(bool run_ahead) {
   REQUIRE(host.run());
   REQUIRE(order == "abab");
   REQUIRE(host.core.busy() == 300_ns);
+  // b waits for 100 ns, a for 50 ns, b for 100 ns again.
+  auto metrics = test::metrics_of(host.core);
+  REQUIRE(metrics.at("stalled.other_program") == 250'000);
+  REQUIRE(metrics.at("occupancy.max") == 2);
 }
-
-struct Collected : MetricSink {
-  std::map<std::string, std::uint64_t> values;
-  void add(const std::string& path, std::uint64_t value, Unit, const char*) override {
-    REQUIRE(values.emplace(path, value).second);
-  }
-  void add_real(const std::string&, double, Unit, const char*) override {}
-};
 
 }  // namespace
 
@@ -201,6 +199,31 @@ TEST_CASE("Other work on the core interrupts polling, and its time counts once")
   REQUIRE(host.core.busy() == 240_ns);
   REQUIRE(host.usage.time(kData, kPolling) == 200_ns);
   REQUIRE(host.usage.time(kControl, kApp) == 40_ns);
+  auto metrics = test::metrics_of(host.core);
+  REQUIRE(metrics.at("stalled.other_program") == 0);
+  REQUIRE(metrics.at("occupancy.max") == 2);
+}
+
+TEST_CASE("A poll waits from the entry's visibility to the end of the other program's work") {
+  SoftwareHost host;
+  Device device{host, PhysicalAddress(1 << 20)};
+  host.scheduler.at(70_ns, call<&Device::write>(&device));
+  host.start([&](CpuTask& task) { REQUIRE(poll(host, task, device.at, 30_cycles) == 90_ns); });
+  host.start([&](CpuTask& task) {
+    task.sleep_until(50_ns);
+    task.run(kControl, kApp, 40_cycles);
+  });
+  REQUIRE(host.run());
+  REQUIRE(test::metrics_of(host.core).at("stalled.other_program") == 20'000);
+}
+
+TEST_CASE("Work charged ahead in many pieces is one program that wants the core") {
+  SoftwareHost host;
+  REQUIRE(host.run([&](CpuTask& task) {
+    for (int i = 0; i < 5; ++i) task.charge(kData, kApp, 10_cycles);
+  }));
+  REQUIRE(test::metrics_of(host.core).at("occupancy.max") == 1);
+  REQUIRE(test::metrics_of(host.core).at("stalled.other_program") == 0);
 }
 
 TEST_CASE("A core whose program polls in vain is busy to the end") {
@@ -218,7 +241,7 @@ TEST_CASE("CPU metrics carry plane, category, cycles and copies") {
     task.run(kControl, CpuCategory::kSyscall, 100_cycles);
     task.charge_copy(kData, Bytes(20));  // 8 B a cycle
   }));
-  Collected sink;
+  CollectedMetrics sink;
   const MetricScope scope(sink, "host.A.cpu");
   host.core.report(scope.child("core0"));
   host.usage.report(scope);

@@ -7,12 +7,14 @@
 
 #include "host/pcie_arithmetic.h"
 #include "model/scheduler.h"
+#include "tests/support/collected_metrics.h"
 #include "tests/support/naive_pcie.h"
 
 namespace {
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
+using test::CollectedMetrics;
 
 constexpr unsigned kWrites = 0;
 constexpr unsigned kReads = 1;
@@ -110,14 +112,6 @@ class Bench {
   std::uint64_t callbacks_ = 0;
 };
 
-struct Collected : MetricSink {
-  void add(const std::string& path, std::uint64_t value, Unit, const char*) override {
-    values[path] = value;
-  }
-  void add_real(const std::string&, double, Unit, const char*) override {}
-  std::map<std::string, std::uint64_t> values;
-};
-
 void sort_by_arrival(std::vector<naive::Request>& requests) {
   std::stable_sort(requests.begin(), requests.end(),
                    [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
@@ -146,7 +140,7 @@ std::uint64_t compare(Scheduler& scheduler, const PcieDirectionConfig& config,
     bytes += train_of(requests[i]).bytes;
   }
   CHECK(bench.direction().idle());
-  Collected metrics;
+  CollectedMetrics metrics;
   bench.direction().report(MetricScope(metrics, "d"));
   CHECK(metrics.values.at("d.bytes") == bytes);
   CHECK(metrics.values.at("d.busy") ==

@@ -7,11 +7,13 @@
 #include <random>
 
 #include "model/scheduler.h"
+#include "tests/support/collected_metrics.h"
 
 namespace {
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
+using test::CollectedMetrics;
 
 /// A device as plain as the base protocol allows, with a choice of answers.
 class FakeDevice : public sc_core::sc_module,
@@ -165,14 +167,6 @@ struct Landings : ProbeSink {
   std::vector<ProbeRecord> records;
 };
 
-struct Collected : MetricSink {
-  void add(const std::string& path, std::uint64_t value, Unit, const char*) override {
-    values[path] = value;
-  }
-  void add_real(const std::string&, double, Unit, const char*) override {}
-  std::map<std::string, std::uint64_t> values;
-};
-
 struct Bench {
   explicit Bench(const PcieConfig& config = {}, const MemoryConfig& memory_config = {})
       : memory(memory_config),
@@ -187,7 +181,7 @@ struct Bench {
     CHECK(link.idle());
   }
   std::map<std::string, std::uint64_t> metrics() const {
-    Collected collected;
+    CollectedMetrics collected;
     link.report(MetricScope(collected, "pcie"));
     memory.report(MetricScope(collected, "memory"));
     return collected.values;
@@ -331,6 +325,14 @@ TEST_CASE("Stores wait while the device has not ended the request before") {
   REQUIRE(bench.device.mmio.size() == 3);
   CHECK(bench.device.mmio[1].time - bench.device.mmio[0].time == 100_ns);
   CHECK(bench.device.mmio[2].time - bench.device.mmio[1].time == 100_ns);
+  Time waited;
+  for (std::uint64_t i = 0; i < 3; ++i)
+    waited += bench.device.mmio[i].time - (1_us + 25_ns + kByte.of(Bytes(32 * (i + 1))) + 125_ns);
+  CHECK(waited > 280_ns);
+  const auto metrics = bench.metrics();
+  CHECK(metrics.at("pcie.mmio.stalled.device") == static_cast<std::uint64_t>(waited.ps()));
+  CHECK(metrics.at("pcie.mmio.busy") == static_cast<std::uint64_t>(kByte.of(96_B).ps()));
+  CHECK(metrics.at("pcie.mmio.occupancy.max") == 3);
 }
 
 TEST_CASE("A device that responds at once on the forward path is taken at its word") {
