@@ -275,8 +275,6 @@ void Driver::report(const MetricScope& scope) const {
   scope.count("regions", registration_.regions(), "memory regions registered at the end");
   scope.child("translation_table")
       .bytes("bytes", registration_.table_bytes(), "translation tables in host RAM at the end");
-  scope.child("kernel_memory")
-      .bytes("bytes", frames_.kernel_in_use(), "contiguous kernel memory in use at the end");
 }
 
 }  // namespace rnicsim

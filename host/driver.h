@@ -97,7 +97,8 @@ class Driver {
   std::uint8_t nic() const { return nic_; }
   /// kRegisterPin, kRegisterTable, kRegisterKey.
   Probe& probe() { return probe_; }
-  /// Under `scope` (".driver"): commands, regions, translation_table.bytes, kernel_memory.bytes.
+  /// Under `scope`, below its NIC as there is one instance for each ("host.A.nic0.driver"):
+  /// commands, regions, translation_table.bytes.
   void report(const MetricScope& scope) const;
 
  private:

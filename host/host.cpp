@@ -28,9 +28,11 @@ bool Host::idle() const {
   return std::all_of(links_.begin(), links_.end(), [](const auto& link) { return link->idle(); });
 }
 
-void Host::attach(ProbeSink* sink, std::uint32_t component) {
-  for (const auto& link : links_) link->probe().attach(sink, component);
-  for (const auto& driver : drivers_) driver->probe().attach(sink, component);
+void Host::attach(ProbeSink* sink, std::uint32_t first_nic) {
+  std::uint32_t component = first_nic;
+  for (const auto& link : links_) link->probe().attach(sink, component++);
+  component = first_nic;
+  for (const auto& driver : drivers_) driver->probe().attach(sink, component++);
 }
 
 void Host::report(const MetricScope& scope) {
@@ -39,7 +41,10 @@ void Host::report(const MetricScope& scope) {
   for (std::size_t i = 0; i < cores_.size(); ++i)
     cores_[i]->report(cpu.child("core" + std::to_string(i)));
   usage_.report(cpu);
-  memory_.report(scope.child("memory"));
+  const MetricScope memory = scope.child("memory");
+  memory_.report(memory);
+  memory.bytes("kernel_in_use", frames_.kernel_in_use(),
+               "contiguous kernel memory in use at the end");
   for (std::size_t i = 0; i < links_.size(); ++i) {
     const MetricScope nic = scope.child("nic" + std::to_string(i));
     drivers_[i]->report(nic.child("driver"));

@@ -45,9 +45,10 @@ class Host : public sc_core::sc_module {
 
   /// Nothing is under way on the PCIe links.
   bool idle() const;
-  /// Driver and PCIe links; programs attach their own Verbs.
-  void attach(ProbeSink* sink, std::uint32_t component);
-  /// Under `scope` ("host.A"): cpu, memory, nic<n>.driver, nic<n>.pcie.
+  /// PCIe link and driver of NIC n under component first_nic + n; programs attach their own Verbs.
+  void attach(ProbeSink* sink, std::uint32_t first_nic);
+  /// Under `scope` ("host.A"): cpu, memory, nic<n>.pcie, nic<n>.driver. The last two are the host's
+  /// but there is one for each NIC, so they stand under it.
   void report(const MetricScope& scope);
 
  private:

@@ -153,10 +153,7 @@ void PcieLink::completion_arrived(std::uint64_t index, const TrainTimes& times) 
     t.extension->last_byte = times.end + config_.latency_down;
   }
   if (t.supported && !t.elided) memory_.load(t.address, t.payload->get_data_ptr(), t.bytes.count());
-  if (!t.supported) {
-    ++read_faults_;
-    last_fault_ = t.address.value();
-  }
+  if (!t.supported) ++read_faults_;
   const bool supported = t.supported;
   respond(index, supported ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
   recycle(index);
@@ -208,10 +205,7 @@ void PcieLink::write_sent(std::uint64_t index, const TrainTimes& times) {
 
 void PcieLink::land(std::uint64_t index, Time end) {
   Transfer& t = transfers_[index];
-  if (!t.supported) {
-    ++write_faults_;
-    last_fault_ = t.address.value();
-  }
+  if (!t.supported) ++write_faults_;
   t.begin += config_.root_complex_latency;
   t.arrival = end + config_.latency_up + config_.root_complex_latency;
   unsettled_.push(narrow(index));
@@ -340,7 +334,6 @@ void PcieLink::report(const MetricScope& scope) const {
   }
   scope.count("unsupported_reads", read_faults_, "reads outside memory, answered with an error");
   scope.count("unsupported_writes", write_faults_, "writes outside memory, dropped");
-  scope.count("last_fault_address", last_fault_, "address of the latest of these");
 }
 
 }  // namespace rnicsim

@@ -124,7 +124,6 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   std::uint64_t writes_ = 0;
   std::uint64_t read_faults_ = 0;
   std::uint64_t write_faults_ = 0;
-  std::uint64_t last_fault_ = 0;
 };
 
 }  // namespace rnicsim

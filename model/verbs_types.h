@@ -79,6 +79,9 @@ class WorkRequestId {
                static_cast<std::uint64_t>(qpn.value() & 0xffffff) << 32 | index) {}
   constexpr std::uint64_t value() const { return value_; }
   constexpr explicit operator bool() const { return value_ != 0; }
+  /// Run-wide number of the NIC that it was posted to. REQUIRES a work request.
+  constexpr std::uint8_t nic() const { return static_cast<std::uint8_t>((value_ >> 56) - 1); }
+  constexpr Qpn qpn() const { return Qpn(static_cast<std::uint32_t>(value_ >> 32) & 0xffffff); }
   constexpr std::uint32_t index() const { return static_cast<std::uint32_t>(value_); }
   friend constexpr bool operator==(WorkRequestId a, WorkRequestId b) {
     return a.value_ == b.value_;
