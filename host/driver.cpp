@@ -43,13 +43,13 @@ bool merge(const QpAttributes& from, abi::QpContext& into) {
 }  // namespace
 
 Driver::Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
-               MmioPort& mmio)
+               MmioPort& mmio, DmaGuard& guard)
     : config_(config),
       nic_(nic),
       memory_(memory),
       frames_(frames),
       commands_(config_, memory, mmio),
-      registration_(config_, memory, frames, commands_, probe_) {}
+      registration_(config_, memory, frames, commands_, guard, probe_) {}
 
 template <class T>
 std::optional<std::uint32_t> Driver::take_number(Slots<T>& slots, unsigned log_count) {

@@ -16,11 +16,14 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
   for (std::uint32_t i = 0; i < config_.cpu.cores; ++i)
     cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_));
   for (unsigned i = 0; i < nics; ++i) {
-    const std::string link = "pcie" + std::to_string(i);
-    links_.push_back(std::make_unique<PcieLink>(link.c_str(), scheduler, config_.pcie, memory_));
+    const std::string number = std::to_string(i);
+    guards_.push_back(
+        std::make_unique<DmaGuard>("host." + std::string(basename()) + ".nic" + number + ".pcie"));
+    links_.push_back(std::make_unique<PcieLink>(("pcie" + number).c_str(), scheduler, config_.pcie,
+                                                memory_, guards_.back().get()));
     drivers_.push_back(std::make_unique<Driver>(config_.driver,
                                                 static_cast<std::uint8_t>(first_nic + i), memory_,
-                                                frames_, links_.back()->mmio()));
+                                                frames_, links_.back()->mmio(), *guards_.back()));
   }
 }
 

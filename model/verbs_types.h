@@ -139,7 +139,8 @@ const char* name_of(CompletionStatus status);
 /// Why a key check refused (nic/key_checker); travels to the report, never over the wire.
 enum class KeyFault : std::uint8_t {
   kNone,
-  kUnknownKey,     ///< no such entry, or the variable part differs (a stale key)
+  kUnknownKey,     ///< never issued: no such entry, or never with this variable part
+  kStaleKey,       ///< issued once; its region was deregistered since
   kWrongPd,        ///< the entry belongs to another protection domain
   kOutOfBounds,    ///< below the region, beyond it, or wrapping past 2^64
   kNoAccessRight,  ///< region or queue pair lacks the right

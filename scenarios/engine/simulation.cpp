@@ -35,6 +35,7 @@ class Simulation {
       : scenario_(scenario), hooks_(hooks), system_("system", scenario) {
     attach_observers();
     make_workloads();
+    if (hooks_.built) hooks_.built(system_);
   }
 
   RunResult run() {
