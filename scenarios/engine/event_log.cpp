@@ -65,6 +65,16 @@ Kind describe(ProbeKind kind) {
       return {"nic0.cqe_writer", "completion entry written"};
     case ProbeKind::kQpError:
       return {"nic0.completer", "queue pair in error"};
+    case ProbeKind::kPacketLost:
+      return {"link", "packet lost"};
+    case ProbeKind::kPacketDamaged:
+      return {"link", "packet damaged"};
+    case ProbeKind::kPacketDuplicated:
+      return {"link", "packet duplicated"};
+    case ProbeKind::kPacketDelayed:
+      return {"link", "packet delayed"};
+    case ProbeKind::kPacketHeldBack:
+      return {"link", "packet held back"};
   }
   return {"?", "?"};
 }
@@ -118,6 +128,12 @@ std::string details(const ProbeRecord& r) {
       return name_of(static_cast<CompletionStatus>(r.b));
     case ProbeKind::kQpError:
       return fmt::format("qp {}: {}", r.a, name_of(static_cast<CompletionStatus>(r.b)));
+    case ProbeKind::kPacketLost:
+    case ProbeKind::kPacketDamaged:
+    case ProbeKind::kPacketDuplicated:
+    case ProbeKind::kPacketDelayed:
+    case ProbeKind::kPacketHeldBack:
+      return fmt::format("psn {} {}", r.a, name_of(static_cast<RcOpcode>(r.b)));
     case ProbeKind::kAppStart:
       break;
   }

@@ -4,7 +4,8 @@
 //   64189.146 ns  host.A.cpu.verbs          doorbell rung         wr A.nic0 qp 1 #0   48 cycles
 //
 // Sees what probes report and nothing else; a block path is "host.<name>.cpu.<block>",
-// "host.<name>.nic0.<block>" or "host.<name>.pcie".
+// "host.<name>.nic0.<block>", "host.<name>.pcie" or, for faults injected on the cable that the host
+// sends on, "host.<name>.link".
 #pragma once
 
 #include <ostream>

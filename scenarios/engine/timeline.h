@@ -59,7 +59,10 @@ class Timeline : public ProbeSink {
             std::uint64_t bytes, WorkRequestId work_request);
   const std::string& host(const ProbeRecord& r) const { return hosts_[r.component / 2]; }
   bool at_home(const ProbeRecord& r) const;
+  /// The way of the work request's packets.
   std::string wire(const ProbeRecord& r) const;
+  /// The way of this packet.
+  std::string sent_on(const ProbeRecord& r) const;
 
   std::vector<std::string> hosts_;
   std::vector<std::size_t> host_of_nic_;
