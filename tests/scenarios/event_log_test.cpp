@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
+#include "model/headers.h"
+
 using namespace rnicsim;
 using namespace rnicsim::literals;
 
@@ -34,6 +36,16 @@ TEST_CASE("a line says when, which block, what, for which work request, and the 
   REQUIRE(log_of(options) ==
           "       100.000 ns  host.A.cpu.verbs                 doorbell rung              "
           "wr qp 5 #7     252 cycles for the whole post\n");
+}
+
+TEST_CASE("an injected fault is the link's, seen from the packet's sender") {
+  std::ostringstream out;
+  EventLog log({}, {"A", "B"}, out);
+  log.record({100_ns, 3, ProbeKind::kPacketLost, kRequest, 1, 77,
+              static_cast<std::uint64_t>(RcOpcode::kAcknowledge)});
+  REQUIRE(out.str() ==
+          "       100.000 ns  host.B.link                      packet lost                "
+          "wr qp 5 #7     psn 77 RC Acknowledge\n");
 }
 
 TEST_CASE("a glob chooses blocks, times choose events, and nothing else is printed") {
