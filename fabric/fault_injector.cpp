@@ -24,10 +24,11 @@ FaultInjector::FaultInjector(Scheduler& scheduler, PacketPool& packets, const Li
     : scheduler_(scheduler),
       packets_(packets),
       gap_(ByteTime(link.rate).of(kInterPacketGapBytes + kPreambleBytes)) {
+  const std::string prefix = name + ".faults.";
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (!rules[i].acts(direction)) continue;
     const std::string label = rules[i].label(i);
-    rules_.push_back(make_rule(rules[i], label, seed_for(run_seed, name + ".faults." + label)));
+    rules_.push_back(make_rule(rules[i], label, seed_for(run_seed, prefix + label)));
   }
 }
 
