@@ -196,6 +196,14 @@ void Fields::identifier(const char* name, std::string& value, const char* doc) {
   on_scalar(info(name, doc, std::move(limits)), &value);
 }
 
+void Fields::optional_identifier(const char* name, std::optional<std::string>& value,
+                                 const char* doc) {
+  ScalarLimits limits;
+  limits.identifier = true;
+  OptionalRef<std::string> container(value);
+  on_optional(info(name, doc, std::move(limits)), container);
+}
+
 void read_config(const JsonNode& node, ConfigRef config, const std::string& path) {
   Reader::read(node, config, path);
 }

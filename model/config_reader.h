@@ -100,6 +100,7 @@ class Fields {
   }
   /// A string that can stand in paths and file names.
   void identifier(const char* name, std::string& value, const char* doc);
+  void optional_identifier(const char* name, std::optional<std::string>& value, const char* doc);
 
   template <class E>
   struct Choice {

@@ -41,6 +41,7 @@ struct PacketFields {
   /// it differs (xor) from the right one, so that 0 is undamaged and nobody need read bytes.
   std::uint32_t icrc = 0;
   bool payload_elided = false;
+  bool bad_fcs = false;  ///< damaged on a link; the next port drops it
   std::uint8_t priority = 0;
   Time head;  ///< first bit of the frame passes the point of delivery
   Time tail;  ///< last bit

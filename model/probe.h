@@ -40,9 +40,15 @@ enum class ProbeKind : std::uint8_t {
   kAckReceived,        ///< a: PSN, b: AETH syndrome
   kCqeWritten,         ///< a: begin ps, b: status
   kQpError,            ///< a: qpn, b: cause (CompletionStatus)
+  // Faults injected on a link, reported for the sender. a: PSN, b: opcode; time: first bit
+  kPacketLost,
+  kPacketDamaged,
+  kPacketDuplicated,
+  kPacketDelayed,
+  kPacketHeldBack,  ///< until others have overtaken it
 };
 
-inline constexpr unsigned kProbeKinds = static_cast<unsigned>(ProbeKind::kQpError) + 1;
+inline constexpr unsigned kProbeKinds = static_cast<unsigned>(ProbeKind::kPacketHeldBack) + 1;
 
 struct ProbeRecord {
   Time time;

@@ -20,6 +20,10 @@ void MacRx::receive(PacketRef packet) {
   bytes_ += packet->frame_bytes();
   probe(now, ProbeKind::kPacketReceived, packet->work_request, packet->id,
         static_cast<std::uint64_t>(packet->head.ps()), packet->frame_bytes().count());
+  if (packet->bad_fcs) {
+    ++crc_errors_;
+    return;
+  }
   if (!icrc_ok(*packet)) {
     ++icrc_errors_;
     return;
@@ -52,6 +56,7 @@ void MacRx::take_room(const Packet& packet) {
 void MacRx::report(const MetricScope& scope) const {
   scope.count("rx_packets", packets_, "Ethernet frames received");
   scope.bytes("rx_bytes", bytes_, "bytes of Ethernet frames received, with FCS");
+  scope.count("rx_crc_errors", crc_errors_, "frames dropped because their FCS was wrong");
   scope.count("rx_icrc_errors", icrc_errors_, "packets dropped because their ICRC was wrong");
   scope.count("rx_unknown_opcodes", unknown_opcodes_,
               "packets dropped: no opcode of this transport");

@@ -64,6 +64,7 @@ class MacRx : public PacketSink {
   Bytes most_occupied_;
   std::uint64_t packets_ = 0;
   Bytes bytes_;
+  std::uint64_t crc_errors_ = 0;
   std::uint64_t icrc_errors_ = 0;
   std::uint64_t unknown_opcodes_ = 0;
 };

@@ -72,6 +72,16 @@ Kind describe(ProbeKind kind) {
       return {"cqe_writer", "completion entry written", kMessage};
     case ProbeKind::kQpError:
       return {"completer", "queue pair in error", kFault};
+    case ProbeKind::kPacketLost:
+      return {"link", "packet lost", kFault};
+    case ProbeKind::kPacketDamaged:
+      return {"link", "packet damaged", kFault};
+    case ProbeKind::kPacketDuplicated:
+      return {"link", "packet duplicated", kFault};
+    case ProbeKind::kPacketDelayed:
+      return {"link", "packet delayed", kFault};
+    case ProbeKind::kPacketHeldBack:
+      return {"link", "packet held back", kFault};
   }
   return {"?", "?", kFault};
 }
@@ -125,6 +135,12 @@ std::string details(const ProbeRecord& r) {
       return name_of(static_cast<CompletionStatus>(r.b));
     case ProbeKind::kQpError:
       return fmt::format("qp {}: {}", r.a, name_of(static_cast<CompletionStatus>(r.b)));
+    case ProbeKind::kPacketLost:
+    case ProbeKind::kPacketDamaged:
+    case ProbeKind::kPacketDuplicated:
+    case ProbeKind::kPacketDelayed:
+    case ProbeKind::kPacketHeldBack:
+      return fmt::format("psn {} {}", r.a, name_of(static_cast<RcOpcode>(r.b)));
     case ProbeKind::kAppStart:
       break;
   }

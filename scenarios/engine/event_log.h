@@ -4,7 +4,8 @@
 //   64189.146 ns  host.A.cpu.verbs          doorbell rung         A.nic0 qp 1 #0   48 cycles
 //
 // Sees what probes report and nothing else; a block's path is "host.<name>.cpu.<block>" or
-// "host.<name>.nic<n>.<block>", as in metrics. An event has a level: what went wrong is a fault,
+// "host.<name>.nic<n>.<block>", as in metrics ("host.<name>.nic<n>.link": faults injected on the
+// cable that it sends on). An event has a level: what went wrong is a fault,
 // what happens about once a message (or less often) a message, what happens with every packet a
 // packet. An event that may be refused (a key check, an acknowledgement, a completion) is a fault
 // when it was.

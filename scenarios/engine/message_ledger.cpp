@@ -68,6 +68,14 @@ std::map<std::uint64_t, std::uint64_t> MessageLedger::written() const {
   return chunks;
 }
 
+std::set<std::uint64_t> MessageLedger::failed_targets() const {
+  std::set<std::uint64_t> offsets;
+  for (const Message& message : messages_)
+    if (message.completed != Time::never() && message.status != CompletionStatus::kSuccess)
+      offsets.insert(message.remote_offset);
+  return offsets;
+}
+
 std::string MessageLedger::fault() const {
   const auto without = static_cast<std::uint64_t>(
       std::count_if(messages_.begin(), messages_.end(),

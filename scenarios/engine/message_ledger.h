@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,8 @@ class MessageLedger {
   Bytes delivered() const { return spec_.size * succeeded(); }
   /// Where successful messages went, and from where: remote offset -> local offset, latest last.
   std::map<std::uint64_t, std::uint64_t> written() const;
+  /// Remote offsets of the messages that did not succeed.
+  std::set<std::uint64_t> failed_targets() const;
   /// Empty if every message has been posted and has exactly one fate.
   std::string fault() const;
   void report(MetricSink& sink) const;

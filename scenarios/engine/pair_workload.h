@@ -14,8 +14,9 @@
 // Messages go round robin over the queue pairs, each of which keeps to its own share of both
 // regions (chunk c of a region belongs to queue pair c modulo their number), so what the target's
 // memory must hold at the end does not depend on how queue pairs interleave; it is compared byte by
-// byte unless payload is elided. With a `fault` the target falsifies what it hands over; after a
-// failure it posts one WRITE of its own on each queue pair, to show that it is flushed.
+// byte unless payload is elided, except where a message failed after injected faults of a link.
+// With a `fault` the target falsifies what it hands over; after a failure it posts one WRITE of its
+// own on each queue pair, to show that it is flushed.
 #pragma once
 
 #include <memory>
@@ -52,6 +53,11 @@ class PairWorkload {
   void check_completions(std::vector<Violation>& violations) const;
   /// Payload of the messages completed with success.
   Bytes delivered() const { return ledger_.delivered(); }
+  /// Messages failed after a link had lost or damaged packets: what the target's memory holds of
+  /// them is unknown.
+  bool may_have_landed_in_part() const {
+    return system_.disturbed_packets() != 0 && ledger_.unsuccessful() != 0;
+  }
   const std::string& target_host() const { return target_.host; }
   /// Compares the target's memory with what it must hold; violations on difference.
   void verify(std::vector<Violation>& violations);

@@ -26,6 +26,8 @@ void HostSpec::describe(Fields& f) {
 void LinkSpec::describe(Fields& f) {
   f.optional("preset", preset, "name of a file in presets/link that this is merged over");
   config.describe(f);
+  f.list("faults", faults, ListLimits{0, 1024},
+         "injected faults: of these rules, the first that fires acts on a packet");
 }
 
 void FabricSpec::describe(Fields& f) {

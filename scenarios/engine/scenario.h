@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric/fault_config.h"
 #include "fabric/link_config.h"
 #include "host/host_config.h"
 #include "model/config_reader.h"
@@ -47,6 +48,7 @@ struct HostSpec {
 struct LinkSpec {
   std::optional<std::string> preset;
   LinkConfig config;  ///< its keys stand beside "preset"
+  std::vector<FaultRule> faults;
   void describe(Fields& f);
 };
 

@@ -32,6 +32,7 @@ class Checker {
     const std::vector<std::string> variants = unique_names(scenario_.variants, "variants");
     check_topology();
     check_tags();
+    check_faults();
     for (std::size_t i = 0; i < scenario_.workload.size(); ++i)
       check_workload(scenario_.workload[i], "workload." + std::to_string(i));
     for (std::size_t i = 0; i < scenario_.expect.size(); ++i) {
@@ -95,6 +96,20 @@ class Checker {
                std::to_string(tags) + " tags cannot carry a read of 4 KiB in requests of " +
                    to_text(request) + "; at least " + std::to_string(needed) + " are needed");
       }
+    }
+  }
+
+  /// Rules without a name have none to clash with.
+  void check_faults() const {
+    const std::string list = "fabric.link.faults";
+    const std::vector<FaultRule>& faults = scenario_.fabric.link.faults;
+    std::map<std::string, std::size_t> first;
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+      const auto [known, is_new] = first.emplace(faults[i].label(i), i);
+      if (!is_new)
+        fail(list + '.' + std::to_string(i) + ".name", in_quotes(*faults[i].name) +
+                                                           " is already the name of " + list + '.' +
+                                                           std::to_string(known->second));
     }
   }
 

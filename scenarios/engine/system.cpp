@@ -22,7 +22,7 @@ PortIdentity port_identity(std::uint8_t nic) {
 System::System(const sc_core::sc_module_name& name, const Scenario& scenario)
     : sc_module(name), scheduler_("scheduler", scenario.engine.run_ahead) {
   for (const HostSpec& spec : scenario.hosts) build_host(spec, scenario);
-  build_link(scenario.fabric.link.config);
+  build_link(scenario);
 }
 
 System::~System() = default;
@@ -59,15 +59,37 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
   servers_.push_back(std::move(server));
 }
 
-void System::build_link(const LinkConfig& config) {
+void System::build_link(const Scenario& scenario) {
   Nic& a = *servers_[0].nics[0];
   Nic& b = *servers_[1].nics[0];
-  links_.push_back(std::make_unique<LinkDirection>(scheduler_, config, 0));
-  links_.push_back(std::make_unique<LinkDirection>(scheduler_, config, 1));
-  a.connect(*links_[0]);
-  links_[0]->connect(b.port());
-  b.connect(*links_[1]);
-  links_[1]->connect(a.port());
+  connect(0, a, b, scenario);
+  connect(1, b, a, scenario);
+}
+
+void System::connect(std::size_t direction, Nic& from, Nic& to, const Scenario& scenario) {
+  const LinkSpec& spec = scenario.fabric.link;
+  links_.push_back(std::make_unique<LinkDirection>(scheduler_, spec.config,
+                                                   static_cast<std::uint32_t>(direction)));
+  links_.back()->connect(to.port());
+  const FaultDirection way =
+      direction % 2 == 0 ? FaultDirection::kForward : FaultDirection::kBackward;
+  const bool faulty = std::any_of(spec.faults.begin(), spec.faults.end(),
+                                  [&](const FaultRule& rule) { return rule.acts(way); });
+  faults_.push_back(
+      faulty ? std::make_unique<FaultInjector>(scheduler_, packets_, spec.config, spec.faults, way,
+                                               direction_name(direction), scenario.seed)
+             : nullptr);
+  if (faulty) {
+    faults_.back()->connect(*links_.back());
+    from.connect(*faults_.back());
+  } else {
+    from.connect(*links_.back());
+  }
+}
+
+std::string System::direction_name(std::size_t direction) {
+  return "fabric.link" + std::to_string(direction / 2) +
+         (direction % 2 == 0 ? ".forward" : ".backward");
 }
 
 System::Server& System::server(const std::string& name) {
@@ -76,9 +98,11 @@ System::Server& System::server(const std::string& name) {
 }
 
 void System::attach(ProbeSink* sink) {
-  for (Server& server : servers_) {
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    Server& server = servers_[i];
     std::uint32_t nic_component = server.component + 1;
     server.host->attach(sink, nic_component);
+    if (faults_[i]) faults_[i]->probe.attach(sink, nic_component);
     for (auto& nic : server.nics) nic->attach(sink, nic_component++);
   }
 }
@@ -89,6 +113,8 @@ bool System::idle() const {
     for (const auto& nic : server.nics)
       if (!nic->idle()) return false;
   }
+  for (const auto& faults : faults_)
+    if (faults && faults->held() != 0) return false;
   return std::all_of(links_.begin(), links_.end(),
                      [](const auto& link) { return link->in_flight() == 0; });
 }
@@ -100,10 +126,11 @@ void System::report(MetricSink& sink) {
     for (std::size_t i = 0; i < server.nics.size(); ++i)
       server.nics[i]->report(host.child("nic" + std::to_string(i)));
   }
-  const MetricScope fabric(sink, "fabric");
-  for (std::size_t i = 0; i < links_.size(); ++i)
-    links_[i]->report(
-        fabric.child("link" + std::to_string(i / 2)).child(i % 2 == 0 ? "forward" : "backward"));
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    const MetricScope direction(sink, direction_name(i));
+    links_[i]->report(direction);
+    if (faults_[i]) faults_[i]->report(direction.child("faults"));
+  }
 }
 
 std::vector<std::string> System::conservation_faults() const {
@@ -117,9 +144,13 @@ std::vector<std::string> System::conservation_faults() const {
     const Nic::PortTotals from = servers_[i % 2].nics[0]->totals();
     const Nic::PortTotals to = servers_[1 - i % 2].nics[0]->totals();
     const LinkDirection& link = *links_[i];
-    const std::string name =
-        "fabric.link" + std::to_string(i / 2) + (i % 2 == 0 ? ".forward" : ".backward");
-    check(name + " at its sender", Bytes(from.sent_bytes), link.entered_bytes());
+    const std::string name = direction_name(i);
+    if (faults_[i]) {
+      check(name + " at its sender", Bytes(from.sent_bytes), faults_[i]->entered_bytes());
+      check(name + " after its faults", faults_[i]->owed_bytes(), link.entered_bytes());
+    } else {
+      check(name + " at its sender", Bytes(from.sent_bytes), link.entered_bytes());
+    }
     if (link.in_flight() == 0) check(name, link.entered_bytes(), link.left_bytes());
     check(name + " at its receiver", link.left_bytes(), Bytes(to.received_bytes));
   }
@@ -130,6 +161,13 @@ std::uint64_t System::packet_hops() const {
   std::uint64_t hops = 0;
   for (const auto& link : links_) hops += link->left_packets();
   return hops;
+}
+
+std::uint64_t System::disturbed_packets() const {
+  std::uint64_t disturbed = 0;
+  for (const auto& faults : faults_)
+    if (faults) disturbed += faults->disturbed();
+  return disturbed;
 }
 
 }  // namespace rnicsim

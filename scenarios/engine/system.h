@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric/fault_injector.h"
 #include "fabric/link.h"
 #include "host/host.h"
 #include "model/packet.h"
@@ -46,16 +47,21 @@ class System : public sc_core::sc_module {
   /// What bytes were sent and have arrived nowhere; empty if none are missing.
   std::vector<std::string> conservation_faults() const;
   std::uint64_t packet_hops() const;
+  /// Packets that injected faults have lost, damaged, doubled or put out of order.
+  std::uint64_t disturbed_packets() const;
 
  private:
   void build_host(const HostSpec& spec, const Scenario& scenario);
-  void build_link(const LinkConfig& config);
+  void build_link(const Scenario& scenario);
+  void connect(std::size_t direction, Nic& from, Nic& to, const Scenario& scenario);
+  static std::string direction_name(std::size_t direction);
 
   PacketPool packets_;  // first: everything that holds packets dies before it
   Scheduler scheduler_;
   std::vector<Server> servers_;
   ProbeComponents components_;
-  std::vector<std::unique_ptr<LinkDirection>> links_;  ///< two a cable: forward, backward
+  std::vector<std::unique_ptr<LinkDirection>> links_;   ///< two a cable: forward, backward
+  std::vector<std::unique_ptr<FaultInjector>> faults_;  ///< of each; null if it has no rule
   std::uint8_t nic_count_ = 0;
 };
 

@@ -14,6 +14,24 @@ namespace {
 
 Time time_in(std::uint64_t ps) { return Time::ps(static_cast<std::int64_t>(ps)); }
 
+/// What an injected fault does to a packet; null for records of anything else.
+const char* fate_on_link(ProbeKind kind) {
+  switch (kind) {
+    case ProbeKind::kPacketLost:
+      return "is lost";
+    case ProbeKind::kPacketDamaged:
+      return "is damaged";
+    case ProbeKind::kPacketDuplicated:
+      return "arrives twice";
+    case ProbeKind::kPacketDelayed:
+      return "is delayed";
+    case ProbeKind::kPacketHeldBack:
+      return "is held back for others to overtake";
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 std::string Timeline::key_of(const Row& row) { return std::to_string(row.step) + row.part; }
@@ -22,6 +40,13 @@ std::string Timeline::key_of(const Row& row) { return std::to_string(row.step) +
 bool Timeline::at_home(const ProbeRecord& r) const {
   const std::optional<std::uint8_t> nic = components_[r.component].nic;
   return nic && r.work_request.nic() == *nic;
+}
+
+std::string Timeline::sent_on(const ProbeRecord& r) const {
+  const std::string& from = host(r);
+  for (const ProbeComponent& other : components_)
+    if (other.host != from) return from + "-" + other.host;
+  return from;
 }
 
 void Timeline::record(const ProbeRecord& r) {
@@ -180,11 +205,18 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
 }
 
 void Timeline::fault(const ProbeRecord& r) {
-  const auto add = [&](const char* lane, const char* block, const std::string& text) {
+  const auto add_at = [&](const std::string& where, const char* lane, const char* block,
+                          const std::string& text) {
     if (++faults_seen_ > kMaxFaults) return;
-    faults_.push_back({0, "fault", r.time, r.time, 1, r.time, r.time, host(r), lane, block, "data",
-                       0, r.work_request.value(), text});
+    faults_.push_back({0, "fault", r.time, r.time, 1, r.time, r.time, where, lane, block, "data", 0,
+                       r.work_request.value(), text});
   };
+  const auto add = [&](const char* lane, const char* block, const std::string& text) {
+    add_at(host(r), lane, block, text);
+  };
+  if (const char* fate = fate_on_link(r.kind))
+    add_at(sent_on(r), "wire", "link",
+           fmt::format("{}, PSN {}, {}", name_of(static_cast<RcOpcode>(r.b)), r.a, fate));
   const auto status = static_cast<CompletionStatus>(r.b);
   switch (r.kind) {
     case ProbeKind::kKeyChecked:

@@ -64,6 +64,8 @@ class Timeline : public ProbeSink {
             std::uint64_t bytes, WorkRequestId work_request);
   const std::string& host(const ProbeRecord& r) const { return components_[r.component].host; }
   bool at_home(const ProbeRecord& r) const;
+  /// The way of this packet.
+  std::string sent_on(const ProbeRecord& r) const;
 
   ProbeComponents components_;
   std::vector<PairWorkload*> workloads_;

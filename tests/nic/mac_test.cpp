@@ -220,6 +220,18 @@ TEST_CASE("a packet with a damaged ICRC is dropped and takes no buffer") {
   CHECK(bench.mac.received() == 2);
 }
 
+TEST_CASE("a frame with a bad FCS is dropped and takes no buffer") {
+  RxBench bench;
+  PacketRef damaged = bench.packet(RcOpcode::kWriteOnly, 64);
+  damaged->bad_fcs = true;
+  bench.arrive_at(10_ns, damaged);
+  bench.arrive_at(20_ns, bench.packet(RcOpcode::kWriteOnly, 64));
+  bench.scheduler.run_until(1_us);
+  CHECK(bench.requests.packets.size() == 1);
+  CHECK(bench.mac.occupied() == bench.requests.packets[0]->frame_bytes());
+  CHECK(bench.mac.received() == 2);
+}
+
 TEST_CASE("a request holds its frame's bytes of the buffer until it is released") {
   RxBench bench(Bytes(2 * (1024 + 78)));
   bench.arrive_at(10_ns, bench.packet(RcOpcode::kWriteOnly, 1024));

@@ -81,6 +81,26 @@ TEST_CASE("Run-ahead off reaches every instant through the kernel, with the same
   REQUIRE(run({}, true, false) == run({"engine.run_ahead=false"}, true, false));
 }
 
+TEST_CASE("Faults hit the same packets every time, however time is drained and bytes are carried") {
+  const auto run_with = [](const std::string& more) {
+    std::vector<std::string> sets = {
+        R"(fabric.link.faults=[{"kind": "duplicate", "probability": 0.05},)"
+        R"({"kind": "delay", "delay": "300 ns", "probability": 0.05},)"
+        R"({"kind": "corrupt_icrc", "opcode": "*acknowledge", "every": 50, "direction": "forward"},)"
+        R"({"kind": "down", "direction": "backward", "from": "1 us", "until": "2 us"}])"};
+    if (!more.empty()) sets.push_back(more);
+    return run(sets, true, false);
+  };
+  const std::string first = run_with("");
+  REQUIRE(first.find("fabric.link0.forward.faults.0.fired=") != std::string::npos);
+  REQUIRE(first.find("fabric.link0.forward.faults.0.fired=0.") == std::string::npos);
+  REQUIRE(first.find("fabric.link0.backward.faults.1.fired=0.") == std::string::npos);
+  REQUIRE(first == run_with(""));
+  REQUIRE(first == run_with("engine.run_ahead=false"));
+  REQUIRE(first == run_with("engine.payload=elided"));
+  REQUIRE(first != run_with("seed=2"));
+}
+
 TEST_CASE("Elided payload takes exactly the time of carried payload") {
   REQUIRE(run({}, true, false) == run({"engine.payload=elided"}, true, false));
 }

@@ -93,6 +93,16 @@ TEST_CASE("a path carries the NIC that the event belongs to") {
   CHECK(lines(log_of(with_glob("host.B.nic0.key_checker"))) == 2);
 }
 
+TEST_CASE("an injected fault is the link's, seen from the packet's sender") {
+  Bench bench;
+  bench.log->record({100_ns, kNicB0, ProbeKind::kPacketLost, kRequest, 1, 77,
+                     static_cast<std::uint64_t>(RcOpcode::kAcknowledge)});
+  bench.log.reset();
+  REQUIRE(bench.out.str() ==
+          "       100.000 ns  host.B.nic0.link                 packet lost                "
+          "A.nic1 qp 5 #7     psn 77 RC Acknowledge\n");
+}
+
 TEST_CASE("a glob chooses blocks, times choose events, and nothing else is printed") {
   CHECK(lines(log_of({})) == 4);
   CHECK(lines(log_of(with_glob("host.*.nic?.*"))) == 3);

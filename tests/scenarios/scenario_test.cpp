@@ -300,6 +300,94 @@ TEST_CASE("a fabric's values must be possible") {
         "x.json:1: fabric.link.preset: unknown link preset \"slwo\", did you mean \"slow\"?");
 }
 
+TEST_CASE("every field of a fault rule is read") {
+  Scenario scenario = read(text_of(kHosts, kWorkload, R"(, "fabric": {"link": {"faults": [
+      {"kind": "drop", "name": "low", "direction": "forward", "opcode": "rc rdma write *",
+       "psn": 7, "ipv4_identification_low_byte": 255, "from": "1 us", "until": "2 us",
+       "every": 256, "first": 3, "count": 4},
+      {"kind": "reorder", "probability": 0.001, "delay": "5 us", "behind": 2},
+      {"kind": "down", "direction": "backward", "from": "1 us", "until": "2 us"}]}})"));
+  const std::vector<FaultRule>& faults = scenario.fabric.link.faults;
+  REQUIRE(faults.size() == 3);
+  CHECK(faults[0].kind == FaultKind::kDrop);
+  CHECK(faults[0].label(0) == "low");
+  CHECK(faults[0].direction == FaultDirection::kForward);
+  CHECK(faults[0].selects(RcOpcode::kWriteMiddle));
+  CHECK_FALSE(faults[0].selects(RcOpcode::kSendMiddle));
+  CHECK(faults[0].psn == 7U);
+  CHECK(faults[0].ipv4_identification_low_byte == std::uint8_t{255});
+  CHECK(faults[0].from == 1_us);
+  CHECK(faults[0].until == 2_us);
+  CHECK(faults[0].every == std::uint64_t{256});
+  CHECK(faults[0].first == std::uint64_t{3});
+  CHECK(faults[0].count == std::uint64_t{4});
+  CHECK(faults[1].kind == FaultKind::kReorder);
+  CHECK(faults[1].label(1) == "1");
+  CHECK(faults[1].direction == FaultDirection::kBoth);
+  CHECK(faults[1].selects(RcOpcode::kSendMiddle));
+  CHECK(faults[1].probability == 0.001);
+  CHECK(faults[1].delay == 5_us);
+  CHECK(faults[1].behind == 2U);
+  CHECK(faults[2].direction == FaultDirection::kBackward);
+  TextPresets source = presets();
+  const JsonNode dump = dump_config(scenario);
+  Scenario again = read_scenario(dump, {}, source);
+  CHECK(to_nlohmann(dump_config(again)) == to_nlohmann(dump));
+}
+
+TEST_CASE("a named fault rule can be changed by its name") {
+  const std::string text = text_of(
+      kHosts, kWorkload, R"(, "fabric": {"link": {"faults": [{"kind": "drop", "name": "loss"}]}})");
+  const Scenario scenario = read(text, {"", {"fabric.link.faults.loss.probability=0.25"}});
+  CHECK(scenario.fabric.link.faults.at(0).probability == 0.25);
+}
+
+TEST_CASE("a fault rule must make sense") {
+  const auto rule_failure = [](const std::string& members) {
+    return failure(
+        text_of(kHosts, kWorkload, R"(, "fabric": {"link": {"faults": [{)" + members + "}]}}"));
+  };
+  const std::string at = "x.json:1: fabric.link.faults.0.";
+  CHECK(rule_failure(R"("kind": "drop")") == "no error");
+  CHECK(rule_failure(R"("count": 1)") == at + "kind: missing; it must be given (what happens to a "
+                                              "packet)");
+  CHECK(rule_failure(R"("kind": "dorp")") ==
+        at + "kind: expected \"drop\", \"corrupt_icrc\", \"corrupt_fcs\", \"duplicate\", "
+             "\"reorder\", \"delay\" or \"down\", found \"dorp\", did you mean \"drop\"?");
+  CHECK(rule_failure(R"("kind": "drop", "probability": 0.1, "every": 2)") ==
+        at + "every: given together with \"probability\"; choose one");
+  CHECK(rule_failure(R"("kind": "drop", "probability": 1.5)") ==
+        at + "probability: expected 0 to 1, found 1.5");
+  CHECK(rule_failure(R"("kind": "drop", "every": 0)").find(at + "every: expected 1 to") == 0);
+  CHECK(rule_failure(R"("kind": "drop", "first": 0)").find(at + "first: expected 1 to") == 0);
+  CHECK(rule_failure(R"("kind": "drop", "psn": 16777216)") ==
+        at + "psn: expected 0 to 16777215, found 16777216");
+  CHECK(rule_failure(R"("kind": "drop", "ipv4_identification_low_byte": 256)") ==
+        at + "ipv4_identification_low_byte: expected 0 to 255, found 256");
+  CHECK(rule_failure(R"("kind": "drop", "from": "2 us", "until": "2 us")") ==
+        at + "until: must be later than \"from\"");
+  CHECK(rule_failure(R"("kind": "drop", "delay": "1 us")") ==
+        at + "delay: goes with kind \"delay\" or \"reorder\" only");
+  CHECK(rule_failure(R"("kind": "delay")") == at + "delay: missing; kind \"delay\" needs it");
+  CHECK(rule_failure(R"("kind": "delay", "delay": "1 us", "behind": 1)") ==
+        at + "behind: goes with kind \"reorder\" only");
+  CHECK(rule_failure(R"("kind": "down", "until": "1 us")") ==
+        at + "from: missing; kind \"down\" needs it");
+  CHECK(rule_failure(R"("kind": "down", "from": "1 us")") ==
+        at + "until: missing; kind \"down\" needs it");
+  for (const char* field :
+       {"\"opcode\": \"*\"", "\"psn\": 1", "\"every\": 1", "\"first\": 1", "\"count\": 1",
+        "\"probability\": 1", "\"ipv4_identification_low_byte\": 1"})
+    CHECK(rule_failure(std::string(R"("kind": "down", "from": "1 us", "until": "2 us", )") + field)
+              .find("a link that is down loses every packet: remove it") != std::string::npos);
+  CHECK(rule_failure(R"("kind": "drop", "opcode": "rc_write_middle")") ==
+        at + "opcode: matches no opcode; they are called such as \"RC RDMA WRITE Middle\" and "
+             "\"RC Acknowledge\"");
+  CHECK(rule_failure(R"("kind": "drop", "name": "7")").find(at + "name: expected") == 0);
+  CHECK(rule_failure(R"("kind": "drop", "name": "x"}, {"kind": "drop", "name": "x")") ==
+        "x.json:1: fabric.link.faults.1.name: \"x\" is already the name of fabric.link.faults.0");
+}
+
 TEST_CASE("the resolved scenario reads back to itself") {
   TextPresets source = presets();
   Scenario scenario = read(text_of(

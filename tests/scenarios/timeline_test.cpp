@@ -23,7 +23,11 @@ const WorkRequestId kSecond(0, Qpn(5), 1);  ///< likewise
 const WorkRequestId kOfB(1, Qpn(5), 0);     ///< posted by B
 
 struct Recorded : Timeline {
-  Recorded() : Timeline({"A", "B"}, {0, 1}) {}
+  Recorded()
+      : Timeline({{"A", "host.A", std::nullopt},
+                  {"A", "host.A.nic0", 0},
+                  {"B", "host.B", std::nullopt},
+                  {"B", "host.B.nic0", 1}}) {}
   void see(std::uint32_t component, ProbeKind kind, Time time, WorkRequestId work_request = {},
            std::uint64_t a = 0, std::uint64_t b = 0) {
     record({time, component, kind, work_request, 0, a, b});
@@ -89,7 +93,7 @@ TEST_CASE("the control plane is steps 1 to 3, each record a row of its host, in 
 
 TEST_CASE("a WRITE of one packet is steps 4 to 9 with the times at which each began and ended") {
   Recorded t;
-  t.track(kFirst);
+  t.track(kFirst, "A-B");
   t.see_span(kHostA, ProbeKind::kPostSend, 100_ns, 140_ns, kFirst, 1024);
   t.see_span(kHostA, ProbeKind::kDoorbellRung, 140_ns, 150_ns, kFirst, 252);
   t.see(kNicA, ProbeKind::kWqeFetchStart, 320_ns, kFirst, 64);
@@ -139,7 +143,7 @@ TEST_CASE(
     "many packets of a message are one row: first begin, last end, end of the first, begin of "
     "the last") {
   Recorded t;
-  t.track(kFirst);
+  t.track(kFirst, "A-B");
   for (int i = 0; i < 3; ++i) {
     const Time at = 1_us + 400_ns * i;
     t.see_span(kNicA, ProbeKind::kPacketSent, at, at + 350_ns, kFirst, 4162);
@@ -152,7 +156,7 @@ TEST_CASE(
 
 TEST_CASE("reads that end out of order keep the earliest end as that of the first") {
   Recorded t;
-  t.track(kFirst);
+  t.track(kFirst, "A-B");
   t.see_span(kNicA, ProbeKind::kPayloadReadEnd, 20_ns, 90_ns, kFirst, 512);
   t.see_span(kNicA, ProbeKind::kPayloadReadEnd, 10_ns, 100_ns, kFirst, 512);
   t.see_span(kNicA, ProbeKind::kPayloadReadEnd, 15_ns, 80_ns, kFirst, 512);
@@ -163,7 +167,7 @@ TEST_CASE("reads that end out of order keep the earliest end as that of the firs
 
 TEST_CASE("a row of translations says how many waited for the table") {
   Recorded t;
-  t.track(kFirst);
+  t.track(kFirst, "A-B");
   t.see_span(kNicB, ProbeKind::kTranslated, 10_ns, 20_ns, kFirst, 0);
   t.see_span(kNicB, ProbeKind::kTranslated, 20_ns, 620_ns, kFirst, 1);
   t.see_span(kNicB, ProbeKind::kTranslated, 30_ns, 630_ns, kFirst, 1);
@@ -174,7 +178,7 @@ TEST_CASE("a row of translations says how many waited for the table") {
 
 TEST_CASE("what B posts leaves B, and A is its far side") {
   Recorded t;
-  t.track(kOfB);
+  t.track(kOfB, "B-A");
   t.see_span(kNicB, ProbeKind::kPacketSent, 10_ns, 20_ns, kOfB, 64);
   t.see_span(kNicA, ProbeKind::kPacketReceived, 25_ns, 35_ns, kOfB, 64);
   t.see_span(kNicA, ProbeKind::kTranslated, 40_ns, 50_ns, kOfB, 0);
@@ -192,8 +196,8 @@ TEST_CASE("what B posts leaves B, and A is its far side") {
 
 TEST_CASE("only work requests that are tracked have rows, each its own") {
   Recorded t;
-  t.track(kFirst);
-  t.track(kOfB);
+  t.track(kFirst, "A-B");
+  t.track(kOfB, "B-A");
   t.see_span(kHostA, ProbeKind::kPostSend, 10_ns, 20_ns, kFirst, 8);
   t.see_span(kHostA, ProbeKind::kPostSend, 20_ns, 30_ns, kSecond, 8);
   t.see_span(kHostB, ProbeKind::kPostSend, 5_ns, 8_ns, kOfB, 8);
@@ -204,8 +208,8 @@ TEST_CASE("only work requests that are tracked have rows, each its own") {
 
 TEST_CASE("rows of one step come by begin, then by end") {
   Recorded t;
-  t.track(kFirst);
-  t.track(kSecond);
+  t.track(kFirst, "A-B");
+  t.track(kSecond, "A-B");
   t.see_span(kNicB, ProbeKind::kKeyChecked, 10_ns, 40_ns, kFirst, 0);
   t.see_span(kNicB, ProbeKind::kTranslated, 10_ns, 30_ns, kSecond, 0);
   t.see_span(kNicB, ProbeKind::kKeyChecked, 9_ns, 50_ns, kSecond, 0);

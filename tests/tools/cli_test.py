@@ -225,6 +225,34 @@ class Run(CommandLine):
         self.assertEqual((status, out), (1, ""))
         self.assertRegex(err, r"^(x: unfinished_flow at [^\n]+\n)+$")
 
+    def test_a_lost_packet_is_a_deadlock_with_exit_1_unless_that_is_expected(self):
+        lose = ("--variant", "base", "--set", "workload.w0.size=1 KiB", "--set",
+                'fabric.link.faults=[{"kind": "drop", "name": "loss", "count": 1}]')
+        status, out, err = self.run_here("run", "x.json", "--quiet", *lose)
+        self.assertEqual((status, out), (1, ""))
+        self.assertRegex(err, r"^x: deadlock at workload, [^\n]+: nothing is pending any more, but "
+                              r"workload w0 on host A: [^\n]+, 0 of 1 messages completed; [^\n]+\n$")
+        _, shown, _ = self.run_here("run", "x.json", *lose)
+        self.assertRegex(shown, r"A-B wire +[0-9.]+ +link: RC RDMA WRITE Only, PSN \d+, is lost\n")
+        self.write(SCENARIO.replace('"equals": "0 ns" }',
+                                    '"equals": "0 ns" }, { "violation": "deadlock", "at_least": 1 },'
+                                    '{ "metric": "fabric.link0.forward.faults.loss.fired",'
+                                    ' "equals": 1 }'))
+        self.assertEqual(self.run_here("run", "x.json", "--quiet", *lose), (0, "", ""))
+
+    def test_a_damaged_packet_is_dropped_by_the_port_that_sees_it(self):
+        for kind, counter in (("corrupt_icrc", "rx_icrc_errors"), ("corrupt_fcs", "rx_crc_errors")):
+            _, out, _ = self.run_here("run", "x.json", "--json", "--variant", "base", "--set",
+                                      'fabric.link.faults=[{"kind": "%s", "count": 1,'
+                                      ' "direction": "forward", "opcode": "*middle"}]' % kind)
+            run = json.loads(out)["runs"][0]
+            metrics = run["metrics"]
+            # The packets before it have landed, whatever becomes of the message.
+            self.assertEqual(run["violations"], [])
+            self.assertEqual(metrics["host.B.nic0.port." + counter]["value"], 1)
+            self.assertEqual(metrics["fabric.link0.forward.faults.corrupted"]["value"], 1)
+            self.assertNotIn("fabric.link0.backward.faults.corrupted", metrics)
+
     def test_a_value_can_be_set(self):
         _, out, _ = self.run_here("run", "x.json", "--json", "--variant", "base",
                                   "--set", "workload.*.size=2KiB", "--set", "seed=9")

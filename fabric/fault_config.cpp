@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "fabric/fault_config.h"
+
+#include <fnmatch.h>
+
+namespace rnicsim {
+
+void FaultRule::describe(Fields& f) {
+  f.required().choice("kind", kind,
+                      {{"drop", FaultKind::kDrop},
+                       {"corrupt_icrc", FaultKind::kCorruptIcrc},
+                       {"corrupt_fcs", FaultKind::kCorruptFcs},
+                       {"duplicate", FaultKind::kDuplicate},
+                       {"reorder", FaultKind::kReorder},
+                       {"delay", FaultKind::kDelay},
+                       {"down", FaultKind::kDown}},
+                      "what happens to a packet");
+  f.optional_identifier("name", name, "name of the rule in metrics; its index if not given");
+  f.choice("direction", direction,
+           {{"forward", FaultDirection::kForward},
+            {"backward", FaultDirection::kBackward},
+            {"both", FaultDirection::kBoth}},
+           "forward: from the first host; both: each direction by itself");
+  f.optional("opcode", opcode,
+             "only packets whose opcode's name matches this glob, such as \"*write middle\"");
+  f.optional("psn", psn, range(0, static_cast<int>(Psn::kMask)),
+             "only packets with this packet sequence number");
+  f.optional("ipv4_identification_low_byte", ipv4_identification_low_byte, range(0, 255),
+             "only packets whose IPv4 identification ends in this byte");
+  f.optional("from", from, "only packets whose first bit is sent then or later");
+  f.optional("until", until, "only packets whose first bit is sent before that");
+  f.optional("probability", probability, range(0.0, 1.0),
+             "chance of each matching packet; certain if not given");
+  f.optional("every", every, range(std::uint64_t{1}, std::uint64_t{1} << 40),
+             "of the matching packets, each so-manieth");
+  f.optional("first", first, range(std::uint64_t{1}, std::uint64_t{1} << 40),
+             "the first matching packet to suffer, counted from 1; `every` if that is given");
+  f.optional("count", count, range(std::uint64_t{1}, std::uint64_t{1} << 40),
+             "how many packets suffer at most; no limit if not given");
+  f.optional("delay", delay, range(Time::ps(1), Time::s(1)),
+             "delay: how much later; reorder: how long to wait for others at most (10 us)");
+  f.optional("behind", behind, range(1, 65536),
+             "reorder: how many later packets go first; 1 if not given");
+  f.check(!probability || !every, "every", "given together with \"probability\"; choose one");
+  f.check(!from || !until || *from < *until, "until", "must be later than \"from\"");
+  f.check(!delay || kind == FaultKind::kDelay || kind == FaultKind::kReorder, "delay",
+          "goes with kind \"delay\" or \"reorder\" only");
+  f.check(delay || kind != FaultKind::kDelay, "delay", "missing; kind \"delay\" needs it");
+  f.check(!behind || kind == FaultKind::kReorder, "behind", "goes with kind \"reorder\" only");
+  const bool down = kind == FaultKind::kDown;
+  f.check(!down || from, "from", "missing; kind \"down\" needs it");
+  f.check(!down || until, "until", "missing; kind \"down\" needs it");
+  const auto not_down = [&](const char* field, bool given) {
+    f.check(!down || !given, field, "a link that is down loses every packet: remove it");
+  };
+  not_down("opcode", opcode.has_value());
+  not_down("psn", psn.has_value());
+  not_down("ipv4_identification_low_byte", ipv4_identification_low_byte.has_value());
+  not_down("probability", probability.has_value());
+  not_down("every", every.has_value());
+  not_down("first", first.has_value());
+  not_down("count", count.has_value());
+  f.check(selects_any(), "opcode",
+          std::string("matches no opcode; they are called such as \"") +
+              name_of(RcOpcode::kWriteMiddle) + "\" and \"" + name_of(RcOpcode::kAcknowledge) +
+              '"');
+}
+
+bool FaultRule::selects(RcOpcode one_opcode) const {
+  return !opcode || fnmatch(opcode->c_str(), name_of(one_opcode), FNM_CASEFOLD) == 0;
+}
+
+bool FaultRule::selects_any() const {
+  if (!opcode) return true;
+  for (unsigned byte = 0; byte < 256; ++byte)
+    if (is_rc(static_cast<RcOpcode>(byte)) && selects(static_cast<RcOpcode>(byte))) return true;
+  return false;
+}
+
+}  // namespace rnicsim
