@@ -24,7 +24,7 @@ void MacRx::receive(PacketRef packet) {
     ++icrc_errors_;
     return;
   }
-  const RcOpcode opcode = packet->bth.opcode;
+  const Opcode opcode = packet->bth.opcode;
   const Time ready = parser_.enter(now);
   if (is_request(opcode)) {
     occupied_ += packet->frame_bytes();

@@ -30,13 +30,13 @@ struct TxBench {
     mac.connect(wire, call<&TxBench::started>(this));
   }
   void started(std::uint64_t payload) { freed.push_back(payload); }
-  PacketRef packet(RcOpcode opcode, std::uint32_t payload) {
+  PacketRef packet(Opcode opcode, std::uint32_t payload) {
     PacketRef packet = pool.create();
     packet->bth.opcode = opcode;
     packet->set_payload_length(Bytes(payload));
     return packet;
   }
-  void put(RcOpcode opcode, std::uint32_t payload, Time ready) {
+  void put(Opcode opcode, std::uint32_t payload, Time ready) {
     mac.enqueue(packet(opcode, payload), ready,
                 is_response(opcode) ? MacTx::Queue::kResponse : MacTx::Queue::kRequest);
   }
@@ -57,7 +57,7 @@ Time on_wire(std::uint64_t bytes, std::uint64_t rate) {
 
 TEST_CASE("frames follow each other with preamble, FCS and gap at 100 Gb/s") {
   TxBench bench(BitRate::gbps(100));
-  for (int i = 0; i < 3; ++i) bench.put(RcOpcode::kWriteMiddle, 4096, 10_ns);
+  for (int i = 0; i < 3; ++i) bench.put(Opcode::kWriteMiddle, 4096, 10_ns);
   bench.scheduler.run_until(10_us);
   const Time frame = Time::ps(80) * (4096 + 14 + 20 + 8 + 12 + 4 + 4);
   const Time slot = frame + Time::ps(80) * 20;
@@ -78,7 +78,7 @@ TEST_CASE("a stream at an odd rate does not drift") {
   const std::uint64_t rate = 51562500001;
   TxBench bench{BitRate(rate)};
   const int count = 1000;
-  for (int i = 0; i < count; ++i) bench.put(RcOpcode::kWriteMiddle, 1000, 0_ns);
+  for (int i = 0; i < count; ++i) bench.put(Opcode::kWriteMiddle, 1000, 0_ns);
   bench.scheduler.run_until(1_ms);
   const std::uint64_t wire = 1000 + 62 + 20;
   REQUIRE(bench.wire.starts.size() == count);
@@ -91,20 +91,20 @@ TEST_CASE("a stream at an odd rate does not drift") {
 
 TEST_CASE("a short frame takes 84 bytes of the wire") {
   TxBench bench(BitRate::gbps(100));
-  bench.put(RcOpcode::kWriteMiddle, 0, 0_ns);  // 62 B are padded to 64
-  bench.put(RcOpcode::kWriteMiddle, 0, 0_ns);
+  bench.put(Opcode::kWriteMiddle, 0, 0_ns);  // 62 B are padded to 64
+  bench.put(Opcode::kWriteMiddle, 0, 0_ns);
   bench.scheduler.run_until(1_us);
   CHECK(bench.wire.starts == std::vector<Time>{0_ns, Time::ps(80 * 84)});
 }
 
 TEST_CASE("a response goes before requests that wait, and never cuts one off") {
   TxBench bench(BitRate::gbps(100));
-  for (int i = 0; i < 3; ++i) bench.put(RcOpcode::kWriteMiddle, 1024, 0_ns);
-  bench.put(RcOpcode::kAcknowledge, 0, 10_ns);
+  for (int i = 0; i < 3; ++i) bench.put(Opcode::kWriteMiddle, 1024, 0_ns);
+  bench.put(Opcode::kAcknowledge, 0, 10_ns);
   bench.scheduler.run_until(10_us);
   const Time slot = Time::ps(80 * (1024 + 62 + 20));
   REQUIRE(bench.wire.packets.size() == 4);
-  CHECK(bench.wire.packets[1]->bth.opcode == RcOpcode::kAcknowledge);
+  CHECK(bench.wire.packets[1]->bth.opcode == Opcode::kAcknowledge);
   CHECK(bench.wire.starts == std::vector<Time>{0_ns, slot, slot + Time::ps(80 * (66 + 20)),
                                                slot * 2 + Time::ps(80 * (66 + 20))});
   CHECK(bench.freed.size() == 3);  // a response holds no transmit buffer
@@ -112,16 +112,16 @@ TEST_CASE("a response goes before requests that wait, and never cuts one off") {
 
 TEST_CASE("a request that is ready goes before a response that is not") {
   TxBench bench(BitRate::gbps(100));
-  bench.put(RcOpcode::kAcknowledge, 0, 100_ns);
-  bench.put(RcOpcode::kWriteMiddle, 0, 20_ns);
+  bench.put(Opcode::kAcknowledge, 0, 100_ns);
+  bench.put(Opcode::kWriteMiddle, 0, 20_ns);
   bench.scheduler.run_until(10_us);
   CHECK(bench.wire.starts == std::vector<Time>{20_ns, 100_ns});
-  CHECK(bench.wire.packets[0]->bth.opcode == RcOpcode::kWriteMiddle);
+  CHECK(bench.wire.packets[0]->bth.opcode == Opcode::kWriteMiddle);
 }
 
 TEST_CASE("the port seals the ICRC") {
   TxBench bench(BitRate::gbps(100));
-  bench.put(RcOpcode::kAcknowledge, 0, 0_ns);
+  bench.put(Opcode::kAcknowledge, 0, 0_ns);
   bench.scheduler.run_until(1_us);
   CHECK(icrc_ok(*bench.wire.packets[0]));
   CHECK(bench.wire.packets[0]->icrc != 0);
@@ -150,7 +150,7 @@ struct RxBench {
     c.receive_buffer = buffer;
     return c;  // parser: latency 8, interval 2
   }
-  PacketRef packet(RcOpcode opcode, std::uint32_t payload) {
+  PacketRef packet(Opcode opcode, std::uint32_t payload) {
     PacketRef packet = pool.create();
     packet->bth.opcode = opcode;
     packet->set_payload_length(Bytes(payload));
@@ -179,9 +179,9 @@ constexpr Time kCycle = Time::ps(2500);
 
 TEST_CASE("the parser takes its cycles and its interval, on the grid of the clock") {
   RxBench bench;
-  bench.arrive_at(10001_ps, bench.packet(RcOpcode::kWriteOnly, 64));
-  bench.arrive_at(10002_ps, bench.packet(RcOpcode::kAcknowledge, 0));
-  bench.arrive_at(10003_ps, bench.packet(RcOpcode::kWriteOnly, 64));
+  bench.arrive_at(10001_ps, bench.packet(Opcode::kWriteOnly, 64));
+  bench.arrive_at(10002_ps, bench.packet(Opcode::kAcknowledge, 0));
+  bench.arrive_at(10003_ps, bench.packet(Opcode::kWriteOnly, 64));
   bench.scheduler.run_until(1_us);
   CHECK(bench.requests.times == std::vector<Time>{kCycle * (5 + 8), kCycle * (5 + 4 + 8)});
   CHECK(bench.responses.times == std::vector<Time>{kCycle * (5 + 2 + 8)});
@@ -189,11 +189,11 @@ TEST_CASE("the parser takes its cycles and its interval, on the grid of the cloc
 
 TEST_CASE("a packet with a damaged ICRC is dropped and takes no buffer") {
   RxBench bench;
-  PacketRef damaged = bench.packet(RcOpcode::kWriteOnly, 64);
+  PacketRef damaged = bench.packet(Opcode::kWriteOnly, 64);
   damaged->payload()[3] ^= 1;
   bench.arrive_at(10_ns, damaged);
   PacketRef elided = bench.pool.create();
-  elided->bth.opcode = RcOpcode::kWriteOnly;
+  elided->bth.opcode = Opcode::kWriteOnly;
   elided->payload_elided = true;
   elided->icrc = 0x10;
   bench.arrive_at(20_ns, elided);
@@ -205,20 +205,20 @@ TEST_CASE("a packet with a damaged ICRC is dropped and takes no buffer") {
 
 TEST_CASE("a request holds its frame's bytes of the buffer until it is released") {
   RxBench bench(Bytes(2 * (1024 + 78)));
-  bench.arrive_at(10_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
-  bench.arrive_at(20_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
+  bench.arrive_at(10_ns, bench.packet(Opcode::kWriteOnly, 1024));
+  bench.arrive_at(20_ns, bench.packet(Opcode::kWriteOnly, 1024));
   bench.scheduler.run_until(30_ns);
   CHECK(bench.mac.occupied() == Bytes(2 * (1024 + 78)));
   bench.mac.release(*bench.requests.packets[0]);
-  bench.arrive_at(40_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
+  bench.arrive_at(40_ns, bench.packet(Opcode::kWriteOnly, 1024));
   bench.scheduler.run_until(1_us);
   CHECK(bench.requests.packets.size() == 3);
 }
 
 TEST_CASE("a packet that does not fit the receive buffer ends the run as a lossless drop") {
   RxBench bench(Bytes(2048));
-  bench.arrive_at(10_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
-  bench.arrive_at(20_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
+  bench.arrive_at(10_ns, bench.packet(Opcode::kWriteOnly, 1024));
+  bench.arrive_at(20_ns, bench.packet(Opcode::kWriteOnly, 1024));
   try {
     bench.scheduler.run_until(1_us);
     FAIL("nothing was dropped");
@@ -232,7 +232,7 @@ TEST_CASE("a packet that does not fit the receive buffer ends the run as a lossl
 
 TEST_CASE("an opcode that no transport of ours knows is dropped") {
   RxBench bench;
-  bench.arrive_at(10_ns, bench.packet(static_cast<RcOpcode>(0xc0), 16));
+  bench.arrive_at(10_ns, bench.packet(static_cast<Opcode>(0x18), 16));
   bench.scheduler.run_until(1_us);
   CHECK(bench.requests.packets.empty());
   CHECK(bench.responses.packets.empty());
