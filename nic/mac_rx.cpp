@@ -20,7 +20,9 @@ void MacRx::receive(PacketRef packet) {
   bytes_ += packet->frame_bytes();
   probe(now, ProbeKind::kPacketReceived, packet->work_request, packet->id,
         static_cast<std::uint64_t>(packet->head.ps()), packet->frame_bytes().count());
-  if (!icrc_ok(*packet)) {
+  const bool good = icrc_ok(*packet);
+  tap(*packet, packet->tail, PacketDirection::kInbound, good ? nullptr : "dropped: wrong ICRC");
+  if (!good) {
     ++icrc_errors_;
     return;
   }

@@ -79,6 +79,12 @@ void System::attach(ProbeSink* sink) {
   }
 }
 
+void System::attach_tap(PacketTap* tap) {
+  for (Server& server : servers_)
+    for (std::size_t i = 0; i < server.nics.size(); ++i)
+      server.nics[i]->attach_tap(tap, server.ports[i].number);
+}
+
 bool System::idle() const {
   for (const Server& server : servers_) {
     if (!server.host->idle()) return false;

@@ -11,6 +11,7 @@
 #include "fabric/link.h"
 #include "host/host.h"
 #include "model/packet.h"
+#include "model/packet_tap.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
 #include "nic/nic.h"
@@ -38,6 +39,8 @@ class System : public sc_core::sc_module {
   /// Probe component numbers: host i is 2i, its NICs are 2i + 1.
   void attach(ProbeSink* sink);
   static std::size_t host_of(std::uint32_t component) { return component / 2; }
+  /// Port numbers count all NICs, host by host.
+  void attach_tap(PacketTap* tap);
 
   bool idle() const;
   void report(MetricSink& sink);

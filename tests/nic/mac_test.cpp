@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <catch2/catch.hpp>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "model/icrc.h"
@@ -45,6 +46,20 @@ struct TxBench {
   Wire wire{scheduler};
   MacTx mac;
   std::vector<std::uint64_t> freed;
+};
+
+struct Tap : PacketTap {
+  struct Seen {
+    std::uint32_t port;
+    Time time;
+    PacketDirection direction;
+    std::string comment;
+  };
+  void packet(std::uint32_t port, const Packet&, Time time, PacketDirection direction,
+              const char* comment) override {
+    seen.push_back({port, time, direction, comment == nullptr ? "" : comment});
+  }
+  std::vector<Seen> seen;
 };
 
 /// Time of bytes at a rate in bits per second, rounded up.
@@ -129,6 +144,19 @@ TEST_CASE("the port seals the ICRC") {
 
 // ---- Receive side ------------------------------------------------------------------------------
 
+TEST_CASE("a tap sees a packet that leaves with the time of its last bit") {
+  TxBench bench(BitRate::gbps(100));
+  Tap tap;
+  bench.mac.tap.attach(&tap, 7);
+  bench.put(Opcode::kWriteMiddle, 4096, 10_ns);
+  bench.scheduler.run_until(1_us);
+  REQUIRE(tap.seen.size() == 1);
+  CHECK(tap.seen[0].port == 7);
+  CHECK(tap.seen[0].time == 10_ns + on_wire(4178 - 12, 100000000000));
+  CHECK(tap.seen[0].direction == PacketDirection::kOutbound);
+  CHECK(tap.seen[0].comment.empty());
+}
+
 namespace {
 
 struct Parsed : ParsedPacketSink {
@@ -201,6 +229,27 @@ TEST_CASE("a packet with a damaged ICRC is dropped and takes no buffer") {
   CHECK(bench.requests.packets.empty());
   CHECK(bench.mac.occupied() == Bytes(0));
   CHECK(bench.mac.received() == 2);
+}
+
+TEST_CASE("a tap sees every packet that arrives, and why one was dropped") {
+  RxBench bench;
+  Tap tap;
+  bench.mac.tap.attach(&tap, 3);
+  PacketRef good = bench.packet(Opcode::kWriteOnly, 64);
+  good->tail = 10_ns;
+  PacketRef damaged = bench.packet(Opcode::kWriteOnly, 64);
+  damaged->tail = 20_ns;
+  damaged->payload()[3] ^= 1;
+  bench.arrive_at(10_ns, good);
+  bench.arrive_at(20_ns, damaged);
+  bench.scheduler.run_until(1_us);
+  REQUIRE(tap.seen.size() == 2);
+  CHECK(tap.seen[0].port == 3);
+  CHECK(tap.seen[0].time == 10_ns);
+  CHECK(tap.seen[0].direction == PacketDirection::kInbound);
+  CHECK(tap.seen[0].comment.empty());
+  CHECK(tap.seen[1].time == 20_ns);
+  CHECK(tap.seen[1].comment == "dropped: wrong ICRC");
 }
 
 TEST_CASE("a request holds its frame's bytes of the buffer until it is released") {
