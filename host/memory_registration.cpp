@@ -66,6 +66,7 @@ Result<MemoryRegion> MemoryRegistration::add(CpuTask& task, PageTable& pages, Pd
   entry.start = address;
   entry.length = length;
   entry.table = region.table.back();
+  entry.base = address;
   write_key(index, entry);
   if (commands_.execute(task, abi::CommandOpcode::kEnableKey, index) != abi::CommandStatus::kOk) {
     write_key(index, {});

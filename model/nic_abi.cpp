@@ -43,6 +43,53 @@ RemoteAddressSegment RemoteAddressSegment::read(ByteView at) {
   return segment;
 }
 
+void AtomicSegment::write(ByteSpan at) const {
+  store_be64(at, swap_or_add);
+  store_be64(at + 8, compare);
+}
+
+AtomicSegment AtomicSegment::read(ByteView at) { return {load_be64(at), load_be64(at + 8)}; }
+
+void DatagramSegment::write(ByteSpan at) const {
+  std::fill_n(at, kBytes, std::uint8_t{0});
+  store_be32(at, qkey);
+  store_be32(at + 4, qpn.value());
+  store_be32(at + 8, ip.value());
+  store_be16(at + 12, udp_source_port);
+  at[14] = dscp;
+  std::copy(mac.begin(), mac.end(), at + 16);
+}
+
+DatagramSegment DatagramSegment::read(ByteView at) {
+  DatagramSegment segment;
+  segment.qkey = load_be32(at);
+  segment.qpn = Qpn(load_be32(at + 4));
+  segment.ip = Ipv4Address(load_be32(at + 8));
+  segment.udp_source_port = load_be16(at + 12);
+  segment.dscp = at[14];
+  std::copy_n(at + 16, segment.mac.size(), segment.mac.begin());
+  return segment;
+}
+
+void BindSegment::write(ByteSpan at) const {
+  std::fill_n(at, kBytes, std::uint8_t{0});
+  store_be32(at, window.value());
+  store_be32(at + 4, region.value());
+  store_be64(at + 8, address.value());
+  store_be64(at + 16, length);
+  at[24] = access.bits();
+}
+
+BindSegment BindSegment::read(ByteView at) {
+  BindSegment segment;
+  segment.window = MemoryKey(load_be32(at));
+  segment.region = MemoryKey(load_be32(at + 4));
+  segment.address = VirtualAddress(load_be64(at + 8));
+  segment.length = load_be64(at + 16);
+  segment.access = AccessFlags(at[24]);
+  return segment;
+}
+
 void DataSegment::write(ByteSpan at) const {
   store_be32(at, byte_count & ~InlineSegment::kInlineFlag);
   store_be32(at + 4, lkey.value());
@@ -79,8 +126,11 @@ DoorbellRecord DoorbellRecord::read(ByteView at) {
 
 void Cqe::write(ByteSpan at) const {
   std::fill_n(at, kBytes, std::uint8_t{0});
+  std::copy(inline_data.begin(), inline_data.end(), at);
   store_be32(at + 36, immediate);
   store_be32(at + 44, byte_count);
+  store_be32(at + 48, source_qpn.value());
+  at[52] = flags;
   at[54] = vendor_syndrome;
   at[55] = static_cast<std::uint8_t>(status);
   store_be24(at + 57, qpn.value());
@@ -93,6 +143,9 @@ Cqe Cqe::read(ByteView at) {
   Cqe cqe;
   cqe.immediate = load_be32(at + 36);
   cqe.byte_count = load_be32(at + 44);
+  cqe.source_qpn = Qpn(load_be32(at + 48));
+  cqe.flags = at[52];
+  std::copy_n(at, kInlineBytes, cqe.inline_data.begin());
   cqe.vendor_syndrome = at[54];
   cqe.status = static_cast<CompletionStatus>(at[55]);
   cqe.qpn = Qpn(load_be24(at + 57));
@@ -109,6 +162,10 @@ void CqContext::write(ByteSpan at) const {
   store_be64(at + 8, ring.value());
   store_be64(at + 16, doorbell_record.value());
   store_be32(at + 24, producer_index);
+  store_be32(at + 28, eqn);
+  store_be16(at + 32, moderation_count);
+  store_be16(at + 34, moderation_period_us);
+  at[36] = overrun ? 1 : 0;
 }
 
 CqContext CqContext::read(ByteView at) {
@@ -118,6 +175,67 @@ CqContext CqContext::read(ByteView at) {
   context.ring = PhysicalAddress(load_be64(at + 8));
   context.doorbell_record = PhysicalAddress(load_be64(at + 16));
   context.producer_index = load_be32(at + 24);
+  context.eqn = load_be32(at + 28);
+  context.moderation_count = load_be16(at + 32);
+  context.moderation_period_us = load_be16(at + 34);
+  context.overrun = at[36] != 0;
+  return context;
+}
+
+void Eqe::write(ByteSpan at) const {
+  std::fill_n(at, kBytes, std::uint8_t{0});
+  at[1] = static_cast<std::uint8_t>(type);
+  store_be32(at + 8, object);
+  at[kOwnerOffset] = owner ? 1 : 0;
+}
+
+Eqe Eqe::read(ByteView at) {
+  Eqe eqe;
+  eqe.type = static_cast<EventType>(at[1]);
+  eqe.object = load_be32(at + 8);
+  eqe.owner = (at[kOwnerOffset] & 1) != 0;
+  return eqe;
+}
+
+void EqContext::write(ByteSpan at) const {
+  std::fill_n(at, kBytes, std::uint8_t{0});
+  at[0] = log_size;
+  store_be32(at + 4, msix_data);
+  store_be64(at + 8, ring.value());
+  store_be64(at + 16, msix_address.value());
+}
+
+EqContext EqContext::read(ByteView at) {
+  EqContext context;
+  context.log_size = at[0];
+  context.msix_data = load_be32(at + 4);
+  context.ring = PhysicalAddress(load_be64(at + 8));
+  context.msix_address = PhysicalAddress(load_be64(at + 16));
+  return context;
+}
+
+void SrqContext::write(ByteSpan at) const {
+  std::fill_n(at, kBytes, std::uint8_t{0});
+  at[0] = valid ? 1 : 0;
+  at[1] = log_entries;
+  at[2] = log_segments;
+  store_be32(at + 4, pd.value());
+  store_be64(at + 8, ring.value());
+  store_be64(at + 16, doorbell_record.value());
+  store_be32(at + 24, consumer);
+  store_be16(at + 28, limit);
+}
+
+SrqContext SrqContext::read(ByteView at) {
+  SrqContext context;
+  context.valid = at[0] != 0;
+  context.log_entries = at[1];
+  context.log_segments = at[2];
+  context.pd = PdNumber(load_be32(at + 4));
+  context.ring = PhysicalAddress(load_be64(at + 8));
+  context.doorbell_record = PhysicalAddress(load_be64(at + 16));
+  context.consumer = load_be32(at + 24);
+  context.limit = load_be16(at + 28);
   return context;
 }
 
@@ -129,9 +247,12 @@ void KeyEntry::write(ByteSpan at) const {
   at[3] = log_page_size;
   store_be32(at + 4, key.value());
   store_be32(at + 8, pd.value());
+  store_be24(at + 12, qpn.value());
+  at[15] = window ? 1 : 0;
   store_be64(at + 16, start.value());
   store_be64(at + 24, length);
   store_be64(at + 32, table.value());
+  store_be64(at + 40, base.value());
 }
 
 KeyEntry KeyEntry::read(ByteView at) {
@@ -142,9 +263,12 @@ KeyEntry KeyEntry::read(ByteView at) {
   entry.log_page_size = at[3];
   entry.key = MemoryKey(load_be32(at + 4));
   entry.pd = PdNumber(load_be32(at + 8));
+  entry.qpn = Qpn(load_be24(at + 12));
+  entry.window = at[15] != 0;
   entry.start = VirtualAddress(load_be64(at + 16));
   entry.length = load_be64(at + 24);
   entry.table = PhysicalAddress(load_be64(at + 32));
+  entry.base = VirtualAddress(load_be64(at + 40));
   return entry;
 }
 
@@ -186,6 +310,16 @@ void QpContext::write(ByteSpan at) const {
   store_be16(at + 66, send_consumer);
   store_be32(at + 68, work_requests);
   at[72] = dscp;
+  at[73] = min_rnr_timer;
+  at[74] = max_rd_atomic;
+  at[75] = max_dest_rd_atomic;
+  store_be32(at + 76, qkey);
+  store_be64(at + 80, receive_ring.value());
+  at[88] = log_receive_entries;
+  at[89] = log_receive_segments;
+  at[90] = flags;
+  store_be32(at + 92, srqn);
+  store_be32(at + 96, receive_consumer);
 }
 
 QpContext QpContext::read(ByteView at) {
@@ -214,6 +348,16 @@ QpContext QpContext::read(ByteView at) {
   context.send_consumer = load_be16(at + 66);
   context.work_requests = load_be32(at + 68);
   context.dscp = at[72];
+  context.min_rnr_timer = at[73];
+  context.max_rd_atomic = at[74];
+  context.max_dest_rd_atomic = at[75];
+  context.qkey = load_be32(at + 76);
+  context.receive_ring = PhysicalAddress(load_be64(at + 80));
+  context.log_receive_entries = at[88];
+  context.log_receive_segments = at[89];
+  context.flags = at[90];
+  context.srqn = load_be32(at + 92);
+  context.receive_consumer = load_be32(at + 96);
   return context;
 }
 
@@ -244,6 +388,8 @@ void HcaTables::write(ByteSpan at) const {
   at[24] = log_qps;
   at[25] = log_cqs;
   at[26] = log_keys;
+  at[27] = log_srqs;
+  store_be64(at + 32, srq_contexts.value());
 }
 
 HcaTables HcaTables::read(ByteView at) {
@@ -254,6 +400,8 @@ HcaTables HcaTables::read(ByteView at) {
   tables.log_qps = at[24];
   tables.log_cqs = at[25];
   tables.log_keys = at[26];
+  tables.log_srqs = at[27];
+  tables.srq_contexts = PhysicalAddress(load_be64(at + 32));
   return tables;
 }
 

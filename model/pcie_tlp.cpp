@@ -25,6 +25,16 @@ const char* name_of(DmaPurpose purpose) {
       return "command";
     case DmaPurpose::kMmio:
       return "mmio";
+    case DmaPurpose::kReceiveQueue:
+      return "receive_queue";
+    case DmaPurpose::kSrqContext:
+      return "srq_context";
+    case DmaPurpose::kEventQueue:
+      return "event_queue";
+    case DmaPurpose::kInterrupt:
+      return "interrupt";
+    case DmaPurpose::kAtomic:
+      return "atomic";
   }
   return "?";
 }

@@ -28,8 +28,13 @@ enum class DmaPurpose : std::uint8_t {
   kCqContext,
   kCommand,
   kMmio,
+  kReceiveQueue,
+  kSrqContext,
+  kEventQueue,
+  kInterrupt,
+  kAtomic,
 };
-inline constexpr unsigned kDmaPurposes = 10;
+inline constexpr unsigned kDmaPurposes = 15;
 const char* name_of(DmaPurpose purpose);
 
 struct DmaExtension : tlm::tlm_extension<DmaExtension> {

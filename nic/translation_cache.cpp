@@ -37,7 +37,7 @@ TranslationCache::Result TranslationCache::lookup(const abi::KeyEntry& key, Virt
                                                   std::uint32_t wanted, Callback retry,
                                                   WorkRequestId work_request) {
   const unsigned shift = key.log_page_size;
-  const std::uint64_t page = (address.value() >> shift) - (key.start.value() >> shift);
+  const std::uint64_t page = (address.value() >> shift) - (key.base.value() >> shift);
   const std::uint64_t line_key =
       static_cast<std::uint64_t>(key.key.index()) << kLineBits | page / config_.line_entries;
   const auto slot = directory_.find(line_key);

@@ -23,6 +23,7 @@ struct Bench : EndpointBench {
     key.key = MemoryKey(3, 7);
     key.table = PhysicalAddress(kRoot);
     key.start = VirtualAddress(0x5000);
+    key.base = key.start;
     key.length = 1 << 30;
   }
   void entry(std::uint64_t table, std::uint64_t index, std::uint64_t address, bool present = true) {

@@ -152,6 +152,7 @@ class MiniDriver {
     entry.key = region.key;
     entry.pd = options.pd;
     entry.start = VirtualAddress(options.start);
+    entry.base = entry.start;
     entry.length = options.length;
     entry.table = PhysicalAddress(write_table(region.pages, 0, options.levels));
     write_key(index, entry);

@@ -14,7 +14,9 @@
 #include "model/scheduler.h"
 #include "nic/nic.h"
 #include "tests/support/fake_dma_memory.h"
+#include "tests/support/metric_recorder.h"
 #include "tests/support/mini_driver.h"
+#include "tests/support/probe_recorder.h"
 
 namespace rnicsim::test {
 
@@ -25,26 +27,6 @@ inline constexpr Time kWriteLatency = Time::ns(200);
 struct PacketRecorder : PacketSink {
   std::vector<PacketRef> packets;
   void receive(PacketRef packet) override { packets.push_back(std::move(packet)); }
-};
-
-struct ProbeRecorder : ProbeSink {
-  std::vector<ProbeRecord> records;
-  void record(const ProbeRecord& record) override { records.push_back(record); }
-  std::vector<ProbeRecord> of(ProbeKind kind) const {
-    std::vector<ProbeRecord> found;
-    for (const ProbeRecord& r : records)
-      if (r.kind == kind) found.push_back(r);
-    return found;
-  }
-};
-
-/// Metrics by path, for a look at counters.
-struct MetricRecorder : MetricSink {
-  std::map<std::string, std::uint64_t> values;
-  void add(const std::string& path, std::uint64_t value, Unit, const char*) override {
-    values[path] = value;
-  }
-  void add_real(const std::string&, double, Unit, const char*) override {}
 };
 
 struct BenchOptions {
@@ -134,8 +116,8 @@ struct OneNic {
       packet->payload()[i] = static_cast<std::uint8_t>(psn.value() * 7 + i);
     return packet;
   }
-  PacketRef write_request(Opcode opcode, Psn psn, std::uint32_t payload_bytes,
-                          const Region& region, std::uint64_t offset, std::uint32_t total) {
+  PacketRef write_request(Opcode opcode, Psn psn, std::uint32_t payload_bytes, const Region& region,
+                          std::uint64_t offset, std::uint32_t total) {
     PacketRef packet = request(opcode, psn, payload_bytes);
     packet->reth.virtual_address = VirtualAddress(region.start + offset);
     packet->reth.r_key = region.key;
