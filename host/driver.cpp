@@ -43,13 +43,13 @@ bool merge(const QpAttributes& from, abi::QpContext& into) {
 }  // namespace
 
 Driver::Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
-               MmioPort& mmio)
+               MmioPort& mmio, DmaGuard& guard)
     : config_(config),
       nic_(nic),
       memory_(memory),
       frames_(frames),
       commands_(config_, memory, mmio),
-      registration_(config_, memory, frames, commands_, probe_) {}
+      registration_(config_, memory, frames, commands_, guard, probe_) {}
 
 template <class T>
 std::optional<std::uint32_t> Driver::take_number(Slots<T>& slots, unsigned log_count) {
@@ -275,8 +275,6 @@ void Driver::report(const MetricScope& scope) const {
   scope.count("regions", registration_.regions(), "memory regions registered at the end");
   scope.child("translation_table")
       .bytes("bytes", registration_.table_bytes(), "translation tables in host RAM at the end");
-  scope.child("kernel_memory")
-      .bytes("bytes", frames_.kernel_in_use(), "contiguous kernel memory in use at the end");
 }
 
 }  // namespace rnicsim

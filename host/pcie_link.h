@@ -9,16 +9,16 @@
 //
 // Connects to: the device's initiator through `dma_socket` (TLM-2.0 base protocol, non-blocking;
 // b_transport moves the bytes at once and adds the unloaded time; no DMI), the device's BAR through
-// mmio().socket, Memory, CPU cores through mmio().
+// mmio().socket, Memory, CPU cores through mmio(), a DmaGuard (or none) that is asked for every
+// request that reaches the root complex.
 //
 // Models: splitting, both directions' bytes, credits, ordering (host/pcie_direction), an
 // unsupported request for addresses outside memory (a read answers TLM_ADDRESS_ERROR_RESPONSE, a
 // write is counted as a fault and dropped, as nothing can be answered). A read of n TLPs is served
 // as one: memory starts at the first TLP's arrival and gives the last data no earlier than the last
 // TLP needs. Approximates: a read samples its bytes when its completion arrives, up to root complex
-// + latency_down
-// + the completion's own time after the memory gave them (some 200 ns for 64 B): a store by the CPU
-// in that window is seen, which no ordering rule forbids. The root complex answers reads of
+// + latency_down + the completion's own time after the memory gave them (some 200 ns for 64 B): a
+// store by the CPU in that window is seen, which no ordering rule forbids. The root complex answers reads of
 // different engines in turns, those of one engine in order. Ignores: relaxed ordering, no-snoop,
 // replay after bit errors, the switch between port and root.
 #pragma once
@@ -29,6 +29,7 @@
 #include <tlm>
 #include <vector>
 
+#include "host/dma_guard.h"
 #include "host/memory.h"
 #include "host/mmio_bridge.h"
 #include "host/pcie_config.h"
@@ -44,7 +45,7 @@ namespace rnicsim {
 class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
  public:
   PcieLink(const sc_core::sc_module_name& name, Scheduler& scheduler, const PcieConfig& config,
-           Memory& memory);
+           Memory& memory, DmaGuard* guard = nullptr);
 
   tlm::tlm_target_socket<64> dma_socket;
   /// The CPU's side; mmio().socket binds to the device's BAR.
@@ -71,6 +72,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
     WorkRequestId work_request;
     bool elided = false;
     bool supported = true;
+    bool guarded = false;     ///< the guard has still to be asked
     bool settled = false;     ///< write: the memory has given its time
     std::uint8_t trains = 0;  ///< write: not sent yet
     Time begin;               ///< first byte at the receiver
@@ -96,6 +98,9 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   void write_sent(std::uint64_t index, const TrainTimes& times);
   void land(std::uint64_t index, Time end);
   void settle_writes(Time until);
+  void ask_guard(Transfer& transfer, bool write, Time entered);
+  void guard_entered_writes();
+  Time entered(const Transfer& write) const { return write.arrival - config_.root_complex_latency; }
   void make_visible(std::uint64_t index);
   void respond(std::uint64_t index, tlm::tlm_response_status status);
   void pump_responses();
@@ -105,6 +110,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   PcieConfig config_;
   PcieFormat format_;
   Memory& memory_;
+  DmaGuard* guard_;
   PcieDirection up_;
   PcieDirection down_;
   MmioBridge mmio_;
@@ -124,7 +130,6 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   std::uint64_t writes_ = 0;
   std::uint64_t read_faults_ = 0;
   std::uint64_t write_faults_ = 0;
-  std::uint64_t last_fault_ = 0;
 };
 
 }  // namespace rnicsim

@@ -36,6 +36,7 @@ class Simulation {
     attach_observers();
     attach_capture();
     make_workloads();
+    if (hooks_.built) hooks_.built(system_);
   }
 
   RunResult run() {
@@ -62,18 +63,14 @@ class Simulation {
 
  private:
   void attach_observers() {
-    std::vector<std::string> hosts;
-    std::vector<std::size_t> host_of_nic;
-    for (System::Server& server : system_.servers()) {
-      for (std::size_t i = 0; i < server.nics.size(); ++i) host_of_nic.push_back(hosts.size());
-      hosts.push_back(server.name);
-    }
     if (hooks_.log) {
-      log_ = std::make_unique<EventLog>(*hooks_.log, hosts, std::cerr);
+      log_ = std::make_unique<EventLog>(
+          *hooks_.log, system_.components(), [this] { return system_.scheduler().now(); },
+          std::cerr);
       observers_.add(*log_);
     }
     if (hooks_.timeline) {
-      timeline_ = std::make_unique<Timeline>(std::move(hosts), std::move(host_of_nic));
+      timeline_ = std::make_unique<Timeline>(system_.components());
       observers_.add(*timeline_);
     }
     if (hooks_.log || hooks_.timeline) {

@@ -40,7 +40,7 @@ std::string run(const std::vector<std::string>& sets, bool timeline, bool log,
         read_scenario(parse_json(kScenario, "determinism.json"), {"", sets}, presets);
     SimulationHooks hooks;
     hooks.timeline = timeline;
-    if (log) hooks.log = EventLogOptions{"*", Time(), Time::never()};
+    if (log) hooks.log = EventLogOptions();
     if (capture) hooks.capture = CaptureOptions{"/dev/null", "/dev/null", "*"};
     const RunResult result = simulate(scenario, hooks);
     std::string text;
