@@ -62,18 +62,19 @@ void FaultRule::describe(Fields& f) {
   not_down("count", count.has_value());
   f.check(selects_any(), "opcode",
           std::string("matches no opcode; they are called such as \"") +
-              name_of(RcOpcode::kWriteMiddle) + "\" and \"" + name_of(RcOpcode::kAcknowledge) +
-              '"');
+              name_of(Opcode::kWriteMiddle) + "\" and \"" + name_of(Opcode::kAcknowledge) + '"');
 }
 
-bool FaultRule::selects(RcOpcode one_opcode) const {
+bool FaultRule::selects(Opcode one_opcode) const {
   return !opcode || fnmatch(opcode->c_str(), name_of(one_opcode), FNM_CASEFOLD) == 0;
 }
 
 bool FaultRule::selects_any() const {
   if (!opcode) return true;
   for (unsigned byte = 0; byte < 256; ++byte)
-    if (is_rc(static_cast<RcOpcode>(byte)) && selects(static_cast<RcOpcode>(byte))) return true;
+    if (is_defined(WireTransport::kRc, static_cast<Opcode>(byte)) &&
+        selects(static_cast<Opcode>(byte)))
+      return true;
   return false;
 }
 

@@ -55,7 +55,7 @@ struct FaultRule {
     return direction == FaultDirection::kBoth || direction == one_direction;
   }
   /// Whether the opcode's name matches the glob; capitals and small letters are the same.
-  bool selects(RcOpcode one_opcode) const;
+  bool selects(Opcode one_opcode) const;
   /// Its name in metrics: the one given, or its place among the link's rules.
   std::string label(std::size_t index) const { return name.value_or(std::to_string(index)); }
 

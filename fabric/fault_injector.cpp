@@ -45,7 +45,7 @@ FaultInjector::Rule FaultInjector::make_rule(const FaultRule& config, const std:
             config.count.value_or(std::numeric_limits<std::uint64_t>::max()),
             static_cast<std::uint64_t>(chance)};
   for (std::size_t byte = 0; byte < rule.opcodes.size(); ++byte)
-    rule.opcodes[byte] = config.selects(static_cast<RcOpcode>(byte));
+    rule.opcodes[byte] = config.selects(static_cast<Opcode>(byte));
   return rule;
 }
 
@@ -88,6 +88,9 @@ void FaultInjector::act(Rule& rule, PacketRef packet) {
     case FaultKind::kDrop:
     case FaultKind::kDown:
       tell(ProbeKind::kPacketLost, *packet);
+      tap(*packet, packet->tail, PacketDirection::kInbound,
+          rule.config.kind == FaultKind::kDown ? "dropped: the link was down"
+                                               : "dropped on the link");
       ++dropped_;
       dropped_bytes_ += packet->frame_bytes();
       return;

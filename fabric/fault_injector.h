@@ -30,6 +30,7 @@
 #include "fabric/link_config.h"
 #include "model/metrics.h"
 #include "model/packet.h"
+#include "model/packet_tap.h"
 #include "model/probe.h"
 #include "model/random.h"
 #include "model/scheduler.h"
@@ -55,6 +56,7 @@ class FaultInjector : public PacketSink {
   std::uint64_t disturbed() const { return dropped_ + corrupted_ + duplicated_ + reordered_; }
 
   Probe probe;
+  PacketTapPoint tap;  ///< of the receiver's port: shows what was lost on the way
   void report(const MetricScope& scope) const;
 
  private:

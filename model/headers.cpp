@@ -13,39 +13,15 @@ constexpr std::uint8_t kVersion4NoOptions = 0x45;
 constexpr std::uint16_t kDontFragment = 0x4000;
 constexpr std::size_t kIpv4ChecksumOffset = 10;
 
+constexpr std::uint32_t kVersion6 = 0x60000000;
+constexpr std::uint32_t kFlowLabelMask = 0xfffff;
+
+constexpr std::uint8_t kOpcodeMask = 0x1f;
 constexpr std::uint8_t kSolicitedEvent = 0x80;
 constexpr std::uint8_t kMigReq = 0x40;
 constexpr std::uint8_t kFecn = 0x80;
 constexpr std::uint8_t kBecn = 0x40;
 constexpr std::uint8_t kAckReq = 0x80;
-
-/// In the order of opcode_table::kTraits.
-constexpr std::array<const char*, opcode_table::kTraits.size()> kOpcodeNames = {
-    "RC SEND First",
-    "RC SEND Middle",
-    "RC SEND Last",
-    "RC SEND Last with Immediate",
-    "RC SEND Only",
-    "RC SEND Only with Immediate",
-    "RC RDMA WRITE First",
-    "RC RDMA WRITE Middle",
-    "RC RDMA WRITE Last",
-    "RC RDMA WRITE Last with Immediate",
-    "RC RDMA WRITE Only",
-    "RC RDMA WRITE Only with Immediate",
-    "RC RDMA READ Request",
-    "RC RDMA READ response First",
-    "RC RDMA READ response Middle",
-    "RC RDMA READ response Last",
-    "RC RDMA READ response Only",
-    "RC Acknowledge",
-    "RC ATOMIC Acknowledge",
-    "RC CmpSwap",
-    "RC FetchAdd",
-    "reserved",
-    "RC SEND Last with Invalidate",
-    "RC SEND Only with Invalidate",
-};
 
 /// One's complement sum of the header's 16-bit words (RFC 1071).
 std::uint16_t ones_complement_sum(const std::uint8_t* header) {
@@ -101,6 +77,47 @@ Ipv4Header Ipv4Header::read(const std::uint8_t* at) {
 
 bool ipv4_checksum_ok(const std::uint8_t* header) { return ones_complement_sum(header) == 0xffff; }
 
+Gid ipv4_mapped_gid(Ipv4Address address) {
+  Gid gid{};
+  gid[10] = gid[11] = 0xff;
+  store_be32(&gid[12], address.value());
+  return gid;
+}
+
+Gid link_local_gid(const MacAddress& mac) {
+  constexpr std::uint8_t kUniversalBit = 0x02;  // inverted, says "modified"
+  Gid gid{0xfe, 0x80};
+  std::copy_n(mac.begin(), 3, gid.begin() + 8);
+  gid[8] ^= kUniversalBit;
+  gid[11] = 0xff;
+  gid[12] = 0xfe;
+  std::copy_n(mac.begin() + 3, 3, gid.begin() + 13);
+  return gid;
+}
+
+void Grh::write(std::uint8_t* at) const {
+  store_be32(at, kVersion6 | static_cast<std::uint32_t>(traffic_class) << 20 |
+                     (flow_label & kFlowLabelMask));
+  store_be16(at + 4, payload_length);
+  at[6] = next_header;
+  at[7] = hop_limit;
+  std::copy(source.begin(), source.end(), at + 8);
+  std::copy(destination.begin(), destination.end(), at + 24);
+}
+
+Grh Grh::read(const std::uint8_t* at) {
+  const std::uint32_t first = load_be32(at);
+  Grh header;
+  header.traffic_class = static_cast<std::uint8_t>(first >> 20);
+  header.flow_label = first & kFlowLabelMask;
+  header.payload_length = load_be16(at + 4);
+  header.next_header = at[6];
+  header.hop_limit = at[7];
+  std::copy_n(at + 8, header.source.size(), header.source.begin());
+  std::copy_n(at + 24, header.destination.size(), header.destination.begin());
+  return header;
+}
+
 void UdpHeader::write(std::uint8_t* at) const {
   store_be16(at, source_port);
   store_be16(at + 2, destination_port);
@@ -117,12 +134,9 @@ UdpHeader UdpHeader::read(const std::uint8_t* at) {
   return header;
 }
 
-const char* name_of(RcOpcode opcode) {
-  return is_rc(opcode) ? kOpcodeNames[static_cast<std::size_t>(opcode)] : "no RC opcode";
-}
-
 void Bth::write(std::uint8_t* at) const {
-  at[0] = static_cast<std::uint8_t>(opcode);
+  at[0] = static_cast<std::uint8_t>(static_cast<unsigned>(transport) << 5 |
+                                    (static_cast<unsigned>(opcode) & kOpcodeMask));
   at[1] = static_cast<std::uint8_t>((solicited_event ? kSolicitedEvent : 0) |
                                     (mig_req ? kMigReq : 0) | (pad_count & 3) << 4);
   store_be16(at + 2, p_key);
@@ -134,7 +148,8 @@ void Bth::write(std::uint8_t* at) const {
 
 Bth Bth::read(const std::uint8_t* at) {
   Bth bth;
-  bth.opcode = static_cast<RcOpcode>(at[0]);
+  bth.opcode = static_cast<Opcode>(at[0] & kOpcodeMask);
+  bth.transport = static_cast<WireTransport>(at[0] >> 5);
   bth.solicited_event = (at[1] & kSolicitedEvent) != 0;
   bth.mig_req = (at[1] & kMigReq) != 0;
   bth.pad_count = static_cast<std::uint8_t>(at[1] >> 4 & 3);
@@ -160,6 +175,37 @@ Reth Reth::read(const std::uint8_t* at) {
   reth.dma_length = load_be32(at + 12);
   return reth;
 }
+
+void AtomicEth::write(std::uint8_t* at) const {
+  store_be64(at, virtual_address.value());
+  store_be32(at + 8, r_key.value());
+  store_be64(at + 12, swap_or_add);
+  store_be64(at + 20, compare);
+}
+
+AtomicEth AtomicEth::read(const std::uint8_t* at) {
+  AtomicEth header;
+  header.virtual_address = VirtualAddress(load_be64(at));
+  header.r_key = MemoryKey(load_be32(at + 8));
+  header.swap_or_add = load_be64(at + 12);
+  header.compare = load_be64(at + 20);
+  return header;
+}
+
+void AtomicAckEth::write(std::uint8_t* at) const { store_be64(at, original); }
+
+AtomicAckEth AtomicAckEth::read(const std::uint8_t* at) { return AtomicAckEth{load_be64(at)}; }
+
+void Deth::write(std::uint8_t* at) const {
+  store_be32(at, q_key);
+  store_be32(at + 4, source_qp.value() & 0xffffff);
+}
+
+Deth Deth::read(const std::uint8_t* at) { return Deth{load_be32(at), Qpn(load_be24(at + 5))}; }
+
+void Ieth::write(std::uint8_t* at) const { store_be32(at, r_key.value()); }
+
+Ieth Ieth::read(const std::uint8_t* at) { return Ieth{MemoryKey(load_be32(at))}; }
 
 const char* name_of(NakCode code) {
   switch (code) {

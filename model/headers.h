@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The headers of a RoCEv2 packet, decoded: Ethernet II, IPv4, UDP, and InfiniBand's BTH, RETH, AETH
-// and ImmDt, with their constants and RC opcodes (IBTA volume 1, chapter 9.2-9.3; RoCEv2 annex
-// A17).
+// The headers of a RoCE packet, decoded: Ethernet II, IPv4, UDP, GRH (which is also IPv6's header),
+// and InfiniBand's BTH and extension headers, with their constants (IBTA volume 1, chapters 8.3 and
+// 9.2-9.3; RoCE annexes A16 and A17).
 //
 // `write` produces the bytes of the wire, reserved bits zero; `read` takes them apart; neither
 // knows where the bytes live. `write` of the IPv4 header computes its checksum.
 //
-// Left out: VLAN tags (priority is DSCP), IPv4 options, IPv6, AtomicETH, AtomicAckETH and IETH (the
-// opcodes that carry them are named here, but no packet of the model uses them yet). UDP checksum
-// is zero, as annex A17.3.1.2 has it for IPv4.
+// Left out: VLAN tags (priority is DSCP), IPv4 options, IPv6 extension headers, RDETH and XRCETH.
+// UDP checksum is zero: annex A17.3.1.2 has it so for IPv4, and RFC 6935 lets a tunnel's packets,
+// which have their own check, do without over IPv6 too.
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "model/nic_abi.h"
+#include "model/opcode.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
 
@@ -32,10 +33,14 @@ inline constexpr Bytes kInterPacketGapBytes{12};
 inline constexpr Bytes kMinFrameBytes{64};  ///< destination address to FCS
 inline constexpr Bytes kIcrcBytes{4};
 
-// ---- Ethernet, IPv4, UDP -----------------------------------------------------------------------
+// ---- Ethernet, IPv4, GRH, UDP
+// -----------------------------------------------------------------------
 
 inline constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
+inline constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;
+inline constexpr std::uint16_t kEtherTypeRoceV1 = 0x8915;
 inline constexpr std::uint8_t kIpProtocolUdp = 17;
+inline constexpr std::uint8_t kGrhNextHeaderBth = 0x1b;
 inline constexpr std::uint16_t kRoceUdpPort = 4791;
 
 struct EthernetHeader {
@@ -69,6 +74,29 @@ struct Ipv4Header {
 /// Whether the 20 bytes of a header sum up as RFC 791 asks.
 bool ipv4_checksum_ok(const std::uint8_t* header);
 
+/// Global identifier of a port; an IPv6 address.
+using Gid = std::array<std::uint8_t, 16>;
+
+/// ::ffff:a.b.c.d
+Gid ipv4_mapped_gid(Ipv4Address address);
+/// fe80::/64 with the modified EUI-64 of a MAC address (RFC 4291, appendix A).
+Gid link_local_gid(const MacAddress& mac);
+
+/// Global routing header of RoCEv1, byte for byte the IPv6 header (RFC 8200) of RoCEv2.
+struct Grh {
+  static constexpr std::size_t kBytes = 40;
+  std::uint8_t traffic_class = 0;  ///< DSCP and ECN
+  std::uint32_t flow_label = 0;    ///< 20 bits
+  std::uint16_t payload_length = 0;
+  std::uint8_t next_header = kGrhNextHeaderBth;
+  std::uint8_t hop_limit = 64;
+  Gid source{};
+  Gid destination{};
+  void write(std::uint8_t* at) const;
+  /// The version, which must be 6, is not looked at.
+  static Grh read(const std::uint8_t* at);
+};
+
 struct UdpHeader {
   static constexpr std::size_t kBytes = 8;
   std::uint16_t source_port = 0;
@@ -79,148 +107,22 @@ struct UdpHeader {
   static UdpHeader read(const std::uint8_t* at);
 };
 
-// ---- RC opcodes --------------------------------------------------------------------------------
-
-/// BTH opcodes of the reliable connection (IBTA table 38). Any byte may come off the wire: see
-/// is_rc.
-enum class RcOpcode : std::uint8_t {
-  kSendFirst = 0x00,
-  kSendMiddle = 0x01,
-  kSendLast = 0x02,
-  kSendLastImm = 0x03,
-  kSendOnly = 0x04,
-  kSendOnlyImm = 0x05,
-  kWriteFirst = 0x06,
-  kWriteMiddle = 0x07,
-  kWriteLast = 0x08,
-  kWriteLastImm = 0x09,
-  kWriteOnly = 0x0a,
-  kWriteOnlyImm = 0x0b,
-  kReadRequest = 0x0c,
-  kReadResponseFirst = 0x0d,
-  kReadResponseMiddle = 0x0e,
-  kReadResponseLast = 0x0f,
-  kReadResponseOnly = 0x10,
-  kAcknowledge = 0x11,
-  kAtomicAcknowledge = 0x12,
-  kCompareSwap = 0x13,
-  kFetchAdd = 0x14,
-  kSendLastInvalidate = 0x16,
-  kSendOnlyInvalidate = 0x17,
-};
-
-namespace opcode_table {
-
-inline constexpr std::uint16_t kFirst = 0x001;
-inline constexpr std::uint16_t kMiddle = 0x002;
-inline constexpr std::uint16_t kLast = 0x004;
-inline constexpr std::uint16_t kOnly = 0x008;
-inline constexpr std::uint16_t kRequest = 0x010;
-inline constexpr std::uint16_t kResponse = 0x020;
-inline constexpr std::uint16_t kPayload = 0x040;
-inline constexpr std::uint16_t kReth = 0x080;
-inline constexpr std::uint16_t kAeth = 0x100;
-inline constexpr std::uint16_t kImmDt = 0x200;
-
-inline constexpr std::uint16_t kData = kRequest | kPayload;
-inline constexpr std::uint16_t kReadData = kResponse | kPayload;
-
-/// Index = opcode; zero = no RC opcode.
-inline constexpr std::array<std::uint16_t, 0x18> kTraits = {
-    kData | kFirst,                  // SEND first
-    kData | kMiddle,                 // SEND middle
-    kData | kLast,                   // SEND last
-    kData | kLast | kImmDt,          // SEND last with immediate
-    kData | kOnly,                   // SEND only
-    kData | kOnly | kImmDt,          // SEND only with immediate
-    kData | kFirst | kReth,          // RDMA WRITE first
-    kData | kMiddle,                 // RDMA WRITE middle
-    kData | kLast,                   // RDMA WRITE last
-    kData | kLast | kImmDt,          // RDMA WRITE last with immediate
-    kData | kOnly | kReth,           // RDMA WRITE only
-    kData | kOnly | kReth | kImmDt,  // RDMA WRITE only with immediate
-    kRequest | kReth,                // RDMA READ request
-    kReadData | kFirst | kAeth,      // RDMA READ response first
-    kReadData | kMiddle,             // RDMA READ response middle
-    kReadData | kLast | kAeth,       // RDMA READ response last
-    kReadData | kOnly | kAeth,       // RDMA READ response only
-    kResponse | kAeth,               // acknowledge
-    kResponse | kAeth,               // ATOMIC acknowledge
-    kRequest,                        // CmpSwap
-    kRequest,                        // FetchAdd
-    0,                               // reserved
-    kData | kLast,                   // SEND last with invalidate
-    kData | kOnly,                   // SEND only with invalidate
-};
-
-constexpr bool has(RcOpcode opcode, std::uint16_t traits) {
-  const auto index = static_cast<std::size_t>(opcode);
-  return index < kTraits.size() && (kTraits[index] & traits) != 0;
-}
-
-}  // namespace opcode_table
-
-/// Whether the byte is an RC opcode at all. Every predicate below is false for one that is not.
-constexpr bool is_rc(RcOpcode opcode) {
-  return opcode_table::has(opcode, opcode_table::kRequest | opcode_table::kResponse);
-}
-// Position in a message, of opcodes that have one: READ request, acknowledge and atomics have none.
-constexpr bool is_first(RcOpcode opcode) { return opcode_table::has(opcode, opcode_table::kFirst); }
-constexpr bool is_middle(RcOpcode opcode) {
-  return opcode_table::has(opcode, opcode_table::kMiddle);
-}
-constexpr bool is_last(RcOpcode opcode) { return opcode_table::has(opcode, opcode_table::kLast); }
-constexpr bool is_only(RcOpcode opcode) { return opcode_table::has(opcode, opcode_table::kOnly); }
-constexpr bool starts_message(RcOpcode opcode) {
-  return opcode_table::has(opcode, opcode_table::kFirst | opcode_table::kOnly);
-}
-constexpr bool ends_message(RcOpcode opcode) {
-  return opcode_table::has(opcode, opcode_table::kLast | opcode_table::kOnly);
-}
-/// Goes from requester to responder.
-constexpr bool is_request(RcOpcode opcode) {
-  return opcode_table::has(opcode, opcode_table::kRequest);
-}
-/// Goes from responder to requester.
-constexpr bool is_response(RcOpcode opcode) {
-  return opcode_table::has(opcode, opcode_table::kResponse);
-}
-constexpr bool is_send(RcOpcode opcode) {
-  return opcode <= RcOpcode::kSendOnlyImm || opcode == RcOpcode::kSendLastInvalidate ||
-         opcode == RcOpcode::kSendOnlyInvalidate;
-}
-constexpr bool is_write(RcOpcode opcode) {
-  return opcode >= RcOpcode::kWriteFirst && opcode <= RcOpcode::kWriteOnlyImm;
-}
-constexpr bool is_read_response(RcOpcode opcode) {
-  return opcode >= RcOpcode::kReadResponseFirst && opcode <= RcOpcode::kReadResponseOnly;
-}
-constexpr bool has_payload(RcOpcode opcode) {
-  return opcode_table::has(opcode, opcode_table::kPayload);
-}
-constexpr bool has_reth(RcOpcode opcode) { return opcode_table::has(opcode, opcode_table::kReth); }
-constexpr bool has_aeth(RcOpcode opcode) { return opcode_table::has(opcode, opcode_table::kAeth); }
-constexpr bool has_immediate(RcOpcode opcode) {
-  return opcode_table::has(opcode, opcode_table::kImmDt);
-}
-
-const char* name_of(RcOpcode opcode);
-
 // ---- InfiniBand transport headers --------------------------------------------------------------
 
 /// Base transport header.
 struct Bth {
   static constexpr std::size_t kBytes = 12;
   static constexpr std::uint16_t kDefaultPKey = 0xffff;
-  RcOpcode opcode = RcOpcode::kSendFirst;
+  Opcode opcode = Opcode::kSendFirst;
+  WireTransport transport = WireTransport::kRc;
   bool solicited_event = false;
-  bool mig_req = true;         ///< IBTA 17.2.8: the migration state is Migrated
-  std::uint8_t pad_count = 0;  ///< 0 to 3
+  bool mig_req = true;  ///< IBTA 17.2.8: the migration state is Migrated
   std::uint16_t p_key = kDefaultPKey;
+  std::uint8_t pad_count = 0;  ///< 0 to 3
   bool fecn = false;
   bool becn = false;
-  Qpn dest_qp;
   bool ack_req = false;
+  Qpn dest_qp;
   Psn psn;
   void write(std::uint8_t* at) const;
   /// The header version, which must be 0, is not looked at.
@@ -235,6 +137,42 @@ struct Reth {
   std::uint32_t dma_length = 0;
   void write(std::uint8_t* at) const;
   static Reth read(const std::uint8_t* at);
+};
+
+/// Atomic extended transport header: where an atomic operates, and on what.
+struct AtomicEth {
+  static constexpr std::size_t kBytes = 28;
+  VirtualAddress virtual_address;
+  MemoryKey r_key;
+  std::uint64_t swap_or_add = 0;
+  std::uint64_t compare = 0;
+  void write(std::uint8_t* at) const;
+  static AtomicEth read(const std::uint8_t* at);
+};
+
+/// Atomic ACK extended transport header: what was in memory before.
+struct AtomicAckEth {
+  static constexpr std::size_t kBytes = 8;
+  std::uint64_t original = 0;
+  void write(std::uint8_t* at) const;
+  static AtomicAckEth read(const std::uint8_t* at);
+};
+
+/// Datagram extended transport header, on every UD packet.
+struct Deth {
+  static constexpr std::size_t kBytes = 8;
+  std::uint32_t q_key = 0;
+  Qpn source_qp;
+  void write(std::uint8_t* at) const;
+  static Deth read(const std::uint8_t* at);
+};
+
+/// Invalidate extended transport header: the key that the receiver shall invalidate.
+struct Ieth {
+  static constexpr std::size_t kBytes = 4;
+  MemoryKey r_key;
+  void write(std::uint8_t* at) const;
+  static Ieth read(const std::uint8_t* at);
 };
 
 /// Why a request was refused: the whole syndrome byte (IBTA 9.7.5.2.4).
@@ -287,19 +225,31 @@ struct ImmDt {
 namespace opcode_table {
 constexpr std::array<std::uint8_t, kTraits.size()> extension_bytes_table() {
   std::array<std::uint8_t, kTraits.size()> table{};
-  for (std::size_t i = 0; i < table.size(); ++i)
-    table[i] = static_cast<std::uint8_t>(((kTraits[i] & kReth) != 0 ? Reth::kBytes : 0) +
-                                         ((kTraits[i] & kAeth) != 0 ? Aeth::kBytes : 0) +
-                                         ((kTraits[i] & kImmDt) != 0 ? ImmDt::kBytes : 0));
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const auto bytes_of = [i](std::uint16_t trait, std::size_t bytes) {
+      return (kTraits[i] & trait) != 0 ? bytes : 0;
+    };
+    table[i] = static_cast<std::uint8_t>(
+        bytes_of(kReth, Reth::kBytes) + bytes_of(kAtomicEth, AtomicEth::kBytes) +
+        bytes_of(kAeth, Aeth::kBytes) + bytes_of(kAtomicAckEth, AtomicAckEth::kBytes) +
+        bytes_of(kImmDt, ImmDt::kBytes) + bytes_of(kIeth, Ieth::kBytes));
+  }
   return table;
 }
 inline constexpr auto kExtensionBytes = extension_bytes_table();
 }  // namespace opcode_table
 
-/// Bytes of the headers between BTH and payload.
-constexpr std::size_t extension_bytes(RcOpcode opcode) {
-  const auto index = static_cast<std::size_t>(opcode);
-  return index < opcode_table::kExtensionBytes.size() ? opcode_table::kExtensionBytes[index] : 0;
+constexpr bool has_deth(const Bth& bth) { return bth.transport == WireTransport::kUd; }
+
+/// Bytes of the headers between BTH and payload. They come in the order DETH, RETH, AtomicETH,
+/// AETH, AtomicAckETH, ImmDt, IETH.
+constexpr std::size_t extension_bytes(const Bth& bth) {
+  const auto index = static_cast<std::size_t>(bth.opcode);
+  const std::size_t of_opcode =
+      index < opcode_table::kExtensionBytes.size() ? opcode_table::kExtensionBytes[index] : 0;
+  return of_opcode + (has_deth(bth) ? Deth::kBytes : 0);
 }
+/// Of an opcode with most of them, and a DETH.
+inline constexpr std::size_t kMaxExtensionBytes = AtomicEth::kBytes + Deth::kBytes;
 
 }  // namespace rnicsim

@@ -9,7 +9,7 @@ namespace rnicsim {
 
 namespace {
 
-/// zlib's crc32 of eight bytes of 0xff: the state in which the IPv4 header finds the CRC.
+/// zlib's crc32 of eight bytes of 0xff: the state in which the network header finds the CRC.
 constexpr uLong kAfterPseudoLrh = 0x2144df1c;
 
 constexpr std::array<std::uint8_t, Packet::kMaxPayloadBytes> kZeros{};
@@ -18,16 +18,29 @@ uLong crc32_of(uLong state, const std::uint8_t* bytes, std::size_t size) {
   return size == 0 ? state : crc32(state, bytes, static_cast<uInt>(size));
 }
 
-void mask_variant_fields(std::uint8_t* headers) {
-  constexpr std::size_t kUdp = Ipv4Header::kBytes;
-  constexpr std::size_t kBth = kUdp + UdpHeader::kBytes;
-  headers[1] = 0xff;   // DSCP, ECN
-  headers[8] = 0xff;   // TTL
-  headers[10] = 0xff;  // header checksum
-  headers[11] = 0xff;
-  headers[kUdp + 6] = 0xff;  // UDP checksum
-  headers[kUdp + 7] = 0xff;
-  headers[kBth + 4] = 0xff;  // FECN, BECN, resv8a
+void mask_ipv4(std::uint8_t* header) {
+  header[1] = 0xff;   // DSCP, ECN
+  header[8] = 0xff;   // TTL
+  header[10] = 0xff;  // checksum
+  header[11] = 0xff;
+}
+
+void mask_grh(std::uint8_t* header) {
+  header[0] |= 0x0f;  // traffic class
+  header[1] = 0xff;   // and flow label
+  header[2] = 0xff;
+  header[3] = 0xff;
+  header[7] = 0xff;  // hop limit
+}
+
+void mask_variant_fields(const Packet& packet, std::uint8_t* headers) {
+  std::uint8_t* const bth = headers + packet.network_header_bytes();
+  packet.has_grh() ? mask_grh(headers) : mask_ipv4(headers);
+  if (packet.link_layer == LinkLayer::kRoceV2) {
+    bth[-2] = 0xff;  // UDP checksum
+    bth[-1] = 0xff;
+  }
+  bth[4] = 0xff;  // FECN, BECN, resv8a
 }
 
 }  // namespace
@@ -35,7 +48,7 @@ void mask_variant_fields(std::uint8_t* headers) {
 std::uint32_t compute_icrc(const Packet& packet) {
   std::array<std::uint8_t, Packet::kMaxHeaderBytes> headers;
   const std::size_t size = packet.write_headers(headers.data());
-  mask_variant_fields(headers.data());
+  mask_variant_fields(packet, headers.data());
   const bool has_bytes = !packet.payload_elided && packet.payload() != nullptr;
   uLong crc = crc32_of(kAfterPseudoLrh, headers.data(), size);
   crc = crc32_of(crc, has_bytes ? packet.payload() : kZeros.data(), packet.payload_length.count());

@@ -1,49 +1,63 @@
 // SPDX-License-Identifier: MIT
 #include "model/packet.h"
 
-#include "model/byte_order.h"
-#include "model/icrc.h"
-
 namespace rnicsim {
 
 void Packet::allocate_payload() { payload_ = std::make_unique<std::uint8_t[]>(kMaxPayloadBytes); }
 
-std::size_t Packet::write_headers(std::uint8_t* at) const {
-  const auto total_length = static_cast<std::uint16_t>(ip_bytes().count());
-  Ipv4Header ip = ipv4;
-  ip.total_length = total_length;
-  ip.write(at);
-  std::uint8_t* next = at + Ipv4Header::kBytes;
-  UdpHeader datagram = udp;
-  datagram.length = static_cast<std::uint16_t>(total_length - Ipv4Header::kBytes);
-  datagram.write(next);
-  next += UdpHeader::kBytes;
-  bth.write(next);
-  next += Bth::kBytes;
-  if (has_reth(bth.opcode)) {
-    reth.write(next);
-    next += Reth::kBytes;
-  }
-  if (has_aeth(bth.opcode)) {
-    aeth.write(next);
-    next += Aeth::kBytes;
-  }
-  if (has_immediate(bth.opcode)) {
-    immdt.write(next);
-    next += ImmDt::kBytes;
-  }
-  return static_cast<std::size_t>(next - at);
+Grh Packet::grh() const {
+  // The label from which Linux's rdma_flow_label_to_udp_sport makes this source port.
+  constexpr std::uint16_t kFlowMask = 0x3fff;
+  const bool roce_v1 = link_layer == LinkLayer::kRoceV1;
+  const bool mapped = gid_kind == GidKind::kIpv4Mapped;
+  Grh header;
+  header.traffic_class =
+      static_cast<std::uint8_t>(ipv4.dscp << 2 | static_cast<std::uint8_t>(ipv4.ecn));
+  header.flow_label = udp.source_port & kFlowMask;
+  header.payload_length = static_cast<std::uint16_t>(ip_bytes().count() - Grh::kBytes);
+  header.next_header = roce_v1 ? kGrhNextHeaderBth : kIpProtocolUdp;
+  header.hop_limit = ipv4.ttl;
+  header.source = mapped ? ipv4_mapped_gid(ipv4.source) : link_local_gid(eth.source);
+  header.destination = mapped ? ipv4_mapped_gid(ipv4.destination) : link_local_gid(eth.destination);
+  return header;
 }
 
-void Packet::encode(std::vector<std::uint8_t>& frame) const {
-  frame.assign((frame_bytes() - kFcsBytes).count(), 0);
-  eth.write(frame.data());
-  std::uint8_t* next = frame.data() + EthernetHeader::kBytes;
-  next += write_headers(next);
-  if (!payload_elided && payload_ != nullptr)
-    std::copy_n(payload_.get(), payload_length.count(), next);
-  next += payload_length.count() + bth.pad_count;
-  store_le32(next, payload_elided ? compute_icrc(*this) ^ icrc : icrc);
+namespace {
+
+/// Writes `header` if `present`; returns where the next one goes.
+template <class Header>
+std::uint8_t* put(const Header& header, std::uint8_t* at, bool present = true) {
+  if (!present) return at;
+  header.write(at);
+  return at + Header::kBytes;
+}
+
+}  // namespace
+
+std::size_t Packet::write_headers(std::uint8_t* at) const {
+  const auto ip_length = static_cast<std::uint16_t>(ip_bytes().count());
+  std::uint8_t* next = at;
+  if (has_grh()) {
+    next = put(grh(), next);
+  } else {
+    Ipv4Header ip = ipv4;
+    ip.total_length = ip_length;
+    next = put(ip, next);
+  }
+  if (link_layer == LinkLayer::kRoceV2) {
+    UdpHeader datagram = udp;
+    datagram.length = static_cast<std::uint16_t>(ip_length - (next - at));
+    next = put(datagram, next);
+  }
+  next = put(bth, next);
+  next = put(deth, next, has_deth(bth));
+  next = put(reth, next, has_reth(bth.opcode));
+  next = put(atomic_eth(), next, has_atomic_eth(bth.opcode));
+  next = put(aeth, next, has_aeth(bth.opcode));
+  next = put(atomic_ack, next, has_atomic_ack_eth(bth.opcode));
+  next = put(immdt, next, has_immediate(bth.opcode));
+  next = put(ieth, next, has_ieth(bth.opcode));
+  return static_cast<std::size_t>(next - at);
 }
 
 const PacketFields PacketPool::kFresh{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One RoCEv2 packet of the fabric, the pool it comes from, and the one interface that takes it.
+// One RoCE packet of the fabric, the pool it comes from, and the one interface that takes it.
 //
 // A packet carries its headers decoded and by value, its payload in a buffer of its own that the
 // pool keeps with it from use to use, and what only the simulation knows: the times when its first
@@ -7,8 +7,10 @@
 // packet whose payload is elided has the same length and the same times, and no bytes. Nothing is
 // allocated per packet once a run is warm.
 //
-// Left out: frames that are no RoCEv2 over IPv4, and the extension headers that headers.h leaves
-// out.
+// A packet is RoCEv2 over IPv4, RoCEv2 over IPv6 or RoCEv1. All three keep what they have in common
+// in the same fields, under the names that it has in the first.
+//
+// Left out: frames that are no RoCE; GIDs other than the two that follow from a port's addresses.
 #pragma once
 
 #include <algorithm>
@@ -26,15 +28,37 @@ namespace rnicsim {
 
 class PacketPool;
 
+enum class LinkLayer : std::uint8_t { kRoceV2, kRoceV1 };
+enum class IpVersion : std::uint8_t { kIpv4, kIpv6 };
+/// How a port's GID follows from its addresses.
+enum class GidKind : std::uint8_t { kIpv4Mapped, kLinkLocal };
+
+/// An AtomicETH without the address and the key, which it has in common with a RETH.
+struct AtomicOperands {
+  std::uint64_t swap_or_add = 0;
+  std::uint64_t compare = 0;
+};
+
 /// What is reset when a packet is created, and may be copied from one packet to another.
 struct PacketFields {
-  EthernetHeader eth;
-  Ipv4Header ipv4;  ///< total_length is not kept: it follows from the packet when bytes are wanted
-  UdpHeader udp;    ///< nor is length
+  EthernetHeader eth;  ///< ether_type is not kept: it follows from link layer and IP version
+  LinkLayer link_layer = LinkLayer::kRoceV2;
+  IpVersion ip_version = IpVersion::kIpv4;  ///< of RoCEv2
+  /// total_length is not kept: it follows from the packet when bytes are wanted. Of IPv6 and
+  /// RoCEv1: DSCP and ECN are the traffic class, ttl the hop limit, the addresses those behind
+  /// mapped GIDs.
+  Ipv4Header ipv4;
+  /// Nor is length. The flow label of IPv6 and RoCEv1 follows from the source port, so that one
+  /// field tells flows apart in all three.
+  UdpHeader udp;
   Bth bth;
-  Reth reth;    ///< present if has_reth(bth.opcode)
+  Reth reth;    ///< present if has_reth(bth.opcode); address and key also if has_atomic_eth
   Aeth aeth;    ///< present if has_aeth(bth.opcode)
   ImmDt immdt;  ///< present if has_immediate(bth.opcode)
+  Ieth ieth;    ///< present if has_ieth(bth.opcode)
+  AtomicOperands atomic;  ///< present if has_atomic_eth(bth.opcode), behind reth's address and key
+  AtomicAckEth atomic_ack;  ///< present if has_atomic_ack_eth(bth.opcode)
+  Deth deth;                ///< present if has_deth(bth)
   /// Without pad. Set through set_payload_length.
   Bytes payload_length;
   /// The invariant CRC on the wire, as model/icrc computes it. Of a packet with elided payload: how
@@ -43,8 +67,9 @@ struct PacketFields {
   bool payload_elided = false;
   bool bad_fcs = false;  ///< damaged on a link; the next port drops it
   std::uint8_t priority = 0;
-  Time head;  ///< first bit of the frame passes the point of delivery
-  Time tail;  ///< last bit
+  GidKind gid_kind = GidKind::kIpv4Mapped;  ///< of RoCEv1 and RoCEv2 over IPv6
+  Time head;                                ///< first bit of the frame passes the point of delivery
+  Time tail;                                ///< last bit
   WorkRequestId work_request;
   std::uint64_t id = 0;  ///< run-wide, from packet_id; the sender assigns it
 };
@@ -52,9 +77,9 @@ struct PacketFields {
 class Packet : public PacketFields {
  public:
   static constexpr std::size_t kMaxPayloadBytes = 4096;
-  /// IPv4 to the longest extension headers.
+  /// IPv6 to the longest extension headers.
   static constexpr std::size_t kMaxHeaderBytes =
-      Ipv4Header::kBytes + UdpHeader::kBytes + Bth::kBytes + Reth::kBytes + ImmDt::kBytes;
+      Grh::kBytes + UdpHeader::kBytes + Bth::kBytes + kMaxExtensionBytes;
 
   Packet() = default;
   Packet(const Packet&) = delete;
@@ -74,11 +99,31 @@ class Packet : public PacketFields {
   /// Null if nothing was ever written.
   const std::uint8_t* payload() const { return payload_.get(); }
 
-  /// Length of the IPv4 packet: headers, payload, pad, ICRC.
+  AtomicEth atomic_eth() const {
+    return {reth.virtual_address, reth.r_key, atomic.swap_or_add, atomic.compare};
+  }
+  void set_atomic_eth(const AtomicEth& header) {
+    reth.virtual_address = header.virtual_address;
+    reth.r_key = header.r_key;
+    atomic = {header.swap_or_add, header.compare};
+  }
+  std::uint16_t ether_type() const {
+    if (link_layer == LinkLayer::kRoceV1) return kEtherTypeRoceV1;
+    return ip_version == IpVersion::kIpv6 ? kEtherTypeIpv6 : kEtherTypeIpv4;
+  }
+  bool has_grh() const { return ether_type() != kEtherTypeIpv4; }
+  /// GRH of RoCEv1, IPv6 header of RoCEv2, with lengths. REQUIRES: has_grh().
+  Grh grh() const;
+  /// Of GRH, or IP and UDP.
+  std::size_t network_header_bytes() const {
+    if (link_layer == LinkLayer::kRoceV1) return Grh::kBytes;
+    return UdpHeader::kBytes + (ip_version == IpVersion::kIpv6 ? Grh::kBytes : Ipv4Header::kBytes);
+  }
+
+  /// Length of the IP packet, or what is one in RoCEv1: headers, payload, pad, ICRC.
   Bytes ip_bytes() const {
-    constexpr std::size_t kFixed = Ipv4Header::kBytes + UdpHeader::kBytes + Bth::kBytes;
-    return Bytes(kFixed + extension_bytes(bth.opcode)) + payload_length + Bytes(bth.pad_count) +
-           kIcrcBytes;
+    return Bytes(network_header_bytes() + Bth::kBytes + extension_bytes(bth)) + payload_length +
+           Bytes(bth.pad_count) + kIcrcBytes;
   }
   /// Ethernet frame with FCS, without preamble and gap; at least 64 B.
   Bytes frame_bytes() const {
@@ -87,12 +132,9 @@ class Packet : public PacketFields {
   /// What the frame takes of the wire: with preamble and gap.
   Bytes wire_bytes() const { return frame_bytes() + kPreambleBytes + kInterPacketGapBytes; }
 
-  /// Writes IPv4 header to last extension header, lengths and checksum filled in, to at most
+  /// Writes IP header or GRH to last extension header, lengths and checksum filled in, to at most
   /// kMaxHeaderBytes; returns how many bytes it wrote.
   std::size_t write_headers(std::uint8_t* at) const;
-  /// Replaces `frame` by the bytes of the Ethernet frame without FCS; an elided payload reads
-  /// zeros.
-  void encode(std::vector<std::uint8_t>& frame) const;
 
  private:
   friend class PacketPool;

@@ -91,7 +91,7 @@ bool Completer::acknowledge(NicQueuePair& qp, abi::QpContext& context, Waiting& 
   const Packet& packet = *waiting.packet;
   const Aeth& aeth = packet.aeth;
   const Psn psn = packet.bth.psn;
-  const bool usable = packet.bth.opcode == RcOpcode::kAcknowledge && !aeth.is_rnr_nak() &&
+  const bool usable = packet.bth.opcode == Opcode::kAcknowledge && !aeth.is_rnr_nak() &&
                       sends(context.state) && psn - context.next_send_psn < 0;
   if (!usable) {
     ++unexpected_;

@@ -14,28 +14,40 @@ void MacRxConfig::describe(Fields& fields) {
   fields.object("parser", parser, "header parser, FCS and ICRC check");
 }
 
+namespace {
+
+/// Why the checks of the port drop a packet; null if they do not.
+const char* damage_of(const Packet& packet) {
+  if (packet.bad_fcs) return "dropped: wrong FCS";
+  return icrc_ok(packet) ? nullptr : "dropped: wrong ICRC";
+}
+
+}  // namespace
+
 void MacRx::receive(PacketRef packet) {
   const Time now = scheduler_.now();
   ++packets_;
   bytes_ += packet->frame_bytes();
   probe(now, ProbeKind::kPacketReceived, packet->work_request, packet->id,
         static_cast<std::uint64_t>(packet->head.ps()), packet->frame_bytes().count());
+  const char* damage = damage_of(*packet);
+  tap(*packet, packet->tail, PacketDirection::kInbound, damage);
   if (packet->bad_fcs) {
     ++crc_errors_;
     return;
   }
-  if (!icrc_ok(*packet)) {
+  if (damage != nullptr) {
     ++icrc_errors_;
     return;
   }
-  const RcOpcode opcode = packet->bth.opcode;
-  if (!is_request(opcode) && !is_response(opcode)) {
+  const Bth& bth = packet->bth;
+  if (bth.transport != WireTransport::kRc || !is_defined(bth.transport, bth.opcode)) {
     ++unknown_opcodes_;
     return;
   }
   take_room(*packet);
   const Time ready = parser_.enter(now);
-  if (is_request(opcode))
+  if (is_request(bth.opcode))
     responder_->receive(std::move(packet), ready);
   else
     completer_->receive(std::move(packet), ready);

@@ -10,6 +10,7 @@
 
 #include "model/metrics.h"
 #include "model/packet.h"
+#include "model/packet_tap.h"
 #include "model/pipeline.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
@@ -49,6 +50,7 @@ class MacRx : public PacketSink {
   std::uint64_t received_bytes() const { return bytes_.count(); }
 
   Probe probe;
+  PacketTapPoint tap;
   void report(const MetricScope& scope) const;
 
  private:

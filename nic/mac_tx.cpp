@@ -63,6 +63,7 @@ void MacTx::start() {
   busy_ += end - now;
   probe(packet.tail, ProbeKind::kPacketSent, packet.work_request, packet.id,
         static_cast<std::uint64_t>(packet.head.ps()), packet.frame_bytes().count());
+  tap(packet, packet.tail, PacketDirection::kOutbound);
   const Bytes payload = packet.payload_length;
   link_->receive(waiting.packet);
   if (request && request_started_)

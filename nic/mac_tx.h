@@ -14,6 +14,7 @@
 #include "model/config_reader.h"
 #include "model/metrics.h"
 #include "model/packet.h"
+#include "model/packet_tap.h"
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
@@ -52,6 +53,7 @@ class MacTx {
   std::uint64_t sent_bytes() const { return bytes_.count(); }
 
   Probe probe;
+  PacketTapPoint tap;
   void report(const MetricScope& scope) const;
 
  private:

@@ -104,6 +104,11 @@ void Nic::attach(ProbeSink* sink, std::uint32_t component) {
   b.mac_rx.probe.attach(sink, component);
 }
 
+void Nic::attach_tap(PacketTap* tap, std::uint32_t number) {
+  blocks_->mac_tx.tap.attach(tap, number);
+  blocks_->mac_rx.tap.attach(tap, number);
+}
+
 void Nic::report(const MetricScope& scope) const {
   const Blocks& b = *blocks_;
   b.doorbell.report(scope.child("doorbell"));

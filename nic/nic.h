@@ -17,6 +17,7 @@
 #include "model/clock.h"
 #include "model/metrics.h"
 #include "model/packet.h"
+#include "model/packet_tap.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
 #include "nic/nic_config.h"
@@ -54,6 +55,8 @@ class Nic : public sc_core::sc_module {
   /// Nothing is under way inside.
   bool idle() const;
   void attach(ProbeSink* sink, std::uint32_t component);
+  /// Shows the packets that pass the port to `tap`, as those of port `number`.
+  void attach_tap(PacketTap* tap, std::uint32_t number);
   void report(const MetricScope& scope) const;
 
  private:

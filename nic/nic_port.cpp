@@ -3,7 +3,7 @@
 
 namespace rnicsim {
 
-PacketRef NicPort::make(const abi::QpContext& qp, RcOpcode opcode, Psn psn) {
+PacketRef NicPort::make(const abi::QpContext& qp, Opcode opcode, Psn psn) {
   PacketRef packet = pool_.create();
   ++made_;
   packet->id = packet_id(identity_.number, made_);

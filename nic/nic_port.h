@@ -19,7 +19,7 @@ class NicPort {
   NicPort(const PortIdentity& identity, PacketPool& pool) : identity_(identity), pool_(pool) {}
 
   /// A packet of `qp` to its remote side. IPv4 identification counts up per NIC.
-  PacketRef make(const abi::QpContext& qp, RcOpcode opcode, Psn psn);
+  PacketRef make(const abi::QpContext& qp, Opcode opcode, Psn psn);
   const PortIdentity& identity() const { return identity_; }
 
  private:

@@ -13,9 +13,9 @@ namespace {
 constexpr std::uint64_t kMaxMessageBytes = 1ULL << 31;  // IBTA 9.7.2
 constexpr std::uint32_t kPrefetchMask = NicQueuePair::kPrefetchBlocks * abi::kWqeBlockBytes - 1;
 
-RcOpcode write_opcode(bool first, bool last) {
-  if (first) return last ? RcOpcode::kWriteOnly : RcOpcode::kWriteFirst;
-  return last ? RcOpcode::kWriteLast : RcOpcode::kWriteMiddle;
+Opcode write_opcode(bool first, bool last) {
+  if (first) return last ? Opcode::kWriteOnly : Opcode::kWriteFirst;
+  return last ? Opcode::kWriteLast : Opcode::kWriteMiddle;
 }
 
 /// The data segment that byte `offset` of the message lies in, and where in it.

@@ -118,7 +118,7 @@ bool Responder::judge_sequence(Slot& slot, NicQueuePair& qp, abi::QpContext& con
 /// Opcode sequence and lengths (IBTA 9.7.4.1.3, 9.7.4.1.6). False: refused.
 bool Responder::judge_opcode(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
   const Packet& packet = *slot.packet;
-  const RcOpcode opcode = packet.bth.opcode;
+  const Opcode opcode = packet.bth.opcode;
   const bool in_place = starts_message(opcode) != qp.receiving;
   const bool known = is_write(opcode) && !has_immediate(opcode);
   if (known && in_place && judge_length(packet, qp, context.path_mtu())) return true;
@@ -340,7 +340,7 @@ bool Responder::needs_response(const Slot& slot) const {
 }
 
 void Responder::respond(const Slot& slot, const abi::QpContext& context) {
-  PacketRef ack = w_.port.make(context, RcOpcode::kAcknowledge, slot.ack_psn);
+  PacketRef ack = w_.port.make(context, Opcode::kAcknowledge, slot.ack_psn);
   ack->aeth = slot.aeth;
   ack->work_request = slot.packet->work_request;
   ++(slot.aeth.is_ack() ? acks_ : naks_);

@@ -140,7 +140,7 @@ std::string details(const ProbeRecord& r) {
     case ProbeKind::kPacketDuplicated:
     case ProbeKind::kPacketDelayed:
     case ProbeKind::kPacketHeldBack:
-      return fmt::format("psn {} {}", r.a, name_of(static_cast<RcOpcode>(r.b)));
+      return fmt::format("psn {} {}", r.a, name_of(static_cast<Opcode>(r.b)));
     case ProbeKind::kAppStart:
       break;
   }

@@ -21,6 +21,7 @@ namespace rnicsim {
 struct SimulationJob {
   std::string name;  ///< for messages
   const Scenario* scenario = nullptr;
+  std::optional<CaptureOptions> capture = std::nullopt;
 };
 
 /// The simulator itself failed: a process died or a check of its own does not hold.

@@ -14,6 +14,7 @@
 #include "fabric/link_config.h"
 #include "host/host_config.h"
 #include "model/config_reader.h"
+#include "model/packet.h"
 #include "model/units.h"
 #include "nic/nic_config.h"
 #include "scenarios/engine/expectation_spec.h"
@@ -53,7 +54,6 @@ struct LinkSpec {
 };
 
 enum class Topology : std::uint8_t { kBackToBack };
-enum class LinkLayer : std::uint8_t { kRoceV2 };
 
 struct FabricSpec {
   Topology topology = Topology::kBackToBack;

@@ -34,6 +34,7 @@ class Simulation {
   Simulation(const Scenario& scenario, const SimulationHooks& hooks)
       : scenario_(scenario), hooks_(hooks), system_("system", scenario) {
     attach_observers();
+    attach_capture();
     make_workloads();
     if (hooks_.built) hooks_.built(system_);
   }
@@ -54,6 +55,7 @@ class Simulation {
       broken_ = true;
       result_.violations.push_back({broken.kind(), broken.where(), broken.when(), broken.what()});
     }
+    if (capture_) capture_->close();
     check();
     collect();
     return std::move(result_);
@@ -75,6 +77,12 @@ class Simulation {
       observer_ = hooks_.log ? static_cast<ProbeSink*>(&observers_) : timeline_.get();
       system_.attach(observer_);
     }
+  }
+
+  void attach_capture() {
+    if (!hooks_.capture) return;
+    capture_ = std::make_unique<PacketCapture>(system_.scheduler(), scenario_, *hooks_.capture);
+    system_.attach_tap(capture_.get());
   }
 
   /// Programs take a host's cores in turn.
@@ -174,9 +182,10 @@ class Simulation {
   const Scenario& scenario_;
   const SimulationHooks& hooks_;
   RunResult result_;
-  // Before the system: its probes point here to the end.
+  // Before the system: its probes and taps point here to the end.
   std::unique_ptr<EventLog> log_;
   std::unique_ptr<Timeline> timeline_;
+  std::unique_ptr<PacketCapture> capture_;
   ProbeFanOut observers_;
   ProbeSink* observer_ = nullptr;
   System system_;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "scenarios/engine/event_log.h"
+#include "scenarios/engine/packet_capture.h"
 #include "scenarios/engine/run_result.h"
 #include "scenarios/engine/scenario.h"
 
@@ -23,10 +24,11 @@ struct SimulationHooks {
   bool timeline = true;
   /// The text trace, on stderr.
   std::optional<EventLogOptions> log;
+  std::optional<CaptureOptions> capture;
 };
 
 /// Throws InvariantBroken only for faults of the simulator itself; a broken guarantee of the model
-/// is a violation in the result.
+/// is a violation in the result. Throws ConfigError if the capture cannot be written.
 RunResult simulate(const Scenario& scenario, const SimulationHooks& hooks = {});
 
 }  // namespace rnicsim

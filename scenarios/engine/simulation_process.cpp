@@ -69,6 +69,7 @@ class ProgressReport {
     SimulationHooks hooks;
     if (options.progress) hooks.poll = ProgressReport(out);
     hooks.log = options.log;
+    hooks.capture = job.capture;
     if (options.log) std::cerr << "# " << job.name << '\n';
     send(out, kResult, run_to_text(options.simulate(*job.scenario, hooks)));
   } catch (const ConfigError& error) {

@@ -107,6 +107,14 @@ void System::attach(ProbeSink* sink) {
   }
 }
 
+void System::attach_tap(PacketTap* tap) {
+  for (Server& server : servers_)
+    for (std::size_t i = 0; i < server.nics.size(); ++i)
+      server.nics[i]->attach_tap(tap, server.ports[i].number);
+  for (std::size_t i = 0; i < faults_.size(); ++i)
+    if (faults_[i]) faults_[i]->tap.attach(tap, servers_[1 - i % 2].ports[0].number);
+}
+
 bool System::idle() const {
   for (const Server& server : servers_) {
     if (!server.host->idle()) return false;

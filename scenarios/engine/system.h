@@ -12,6 +12,7 @@
 #include "fabric/link.h"
 #include "host/host.h"
 #include "model/packet.h"
+#include "model/packet_tap.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
 #include "nic/nic.h"
@@ -40,6 +41,8 @@ class System : public sc_core::sc_module {
 
   /// Programs attach their own probes, under their server's component.
   void attach(ProbeSink* sink);
+  /// Port numbers count all NICs, host by host.
+  void attach_tap(PacketTap* tap);
   const ProbeComponents& components() const { return components_; }
 
   bool idle() const;

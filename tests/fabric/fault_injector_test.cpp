@@ -66,7 +66,7 @@ struct Bench {
   /// A frame whose first bit leaves at `head`, given to the injector a preamble earlier.
   Packet& send(Time head, std::uint32_t payload = 1024) {
     PacketRef packet = pool.create();
-    packet->bth.opcode = RcOpcode::kWriteMiddle;
+    packet->bth.opcode = Opcode::kWriteMiddle;
     packet->bth.psn = Psn(static_cast<std::uint32_t>(sent.size()));
     packet->set_payload_length(Bytes(payload));
     packet->head = head;
@@ -155,7 +155,7 @@ TEST_CASE("first, every and count choose among the packets that match") {
 
 TEST_CASE("All conditions of a rule must hold") {
   FaultRule one = rule(FaultKind::kDrop);
-  one.opcode = "rc rdma write *";
+  one.opcode = "rdma write *";
   one.ipv4_identification_low_byte = 0xff;
   one.from = 200_ns;
   one.until = 600_ns;
@@ -163,7 +163,7 @@ TEST_CASE("All conditions of a rule must hold") {
   bench.send_many(7, 100_ns);
   for (PacketRef& packet : bench.sent) packet->ipv4.identification = 0x1ff;
   bench.sent[2]->ipv4.identification = 0xff01;
-  bench.sent[3]->bth.opcode = RcOpcode::kSendMiddle;
+  bench.sent[3]->bth.opcode = Opcode::kSendMiddle;
   bench.run();
   // 0 leaves before `from`, 5 at `until`.
   CHECK(bench.sink.psns == Psns{0, 2, 3, 5, 6});
@@ -242,7 +242,7 @@ TEST_CASE("Where there are no payload bytes, the ICRC itself is damaged") {
   elided.payload_elided = true;
   seal_icrc(elided);
   Packet& empty = bench.send(300_ns, 0);
-  empty.bth.opcode = RcOpcode::kAcknowledge;
+  empty.bth.opcode = Opcode::kAcknowledge;
   seal_icrc(empty);
   bench.run();
   REQUIRE(bench.sink.packets.size() == 2);

@@ -30,7 +30,7 @@ struct Bench {
   /// A frame of `payload` + 62 B whose first bit leaves at `head`, given to the link then.
   void send(Time head, std::uint32_t payload) {
     PacketRef packet = pool.create();
-    packet->bth.opcode = RcOpcode::kWriteMiddle;
+    packet->bth.opcode = Opcode::kWriteMiddle;
     packet->bth.psn = Psn(static_cast<std::uint32_t>(waiting.size()));
     packet->set_payload_length(Bytes(payload));
     packet->head = head;

@@ -97,7 +97,7 @@ TEST_CASE("A UDP header of RoCEv2 goes to port 4791") {
 
 TEST_CASE("A BTH has the bytes of IBTA 9.2") {
   Bth bth;
-  bth.opcode = RcOpcode::kWriteOnly;
+  bth.opcode = Opcode::kWriteOnly;
   bth.pad_count = 3;
   bth.dest_qp = Qpn(0x010203);
   bth.ack_req = true;
@@ -115,6 +115,43 @@ TEST_CASE("A BTH has the bytes of IBTA 9.2") {
   check_image(bth, {0x0a, 0x80, 0x80, 0x01, 0x40, 1, 2, 3, 0, 0xff, 0xff, 0xfe});
 }
 
+TEST_CASE("The top three bits of the opcode byte are the transport") {
+  Bth bth;
+  const auto opcode_byte = [&](WireTransport transport, Opcode opcode) {
+    bth.transport = transport;
+    bth.opcode = opcode;
+    return written(bth)[0];
+  };
+  REQUIRE(opcode_byte(WireTransport::kUc, Opcode::kWriteOnlyImm) == 0x2b);
+  REQUIRE(opcode_byte(WireTransport::kUd, Opcode::kSendOnly) == 0x64);
+  REQUIRE(opcode_byte(WireTransport::kUd, Opcode::kSendOnlyImm) == 0x65);
+  REQUIRE(opcode_byte(WireTransport::kCnp, kCnpOpcode) == 0x81);
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    Image bytes = written(Bth{});
+    bytes[0] = static_cast<std::uint8_t>(byte);
+    const Bth read = Bth::read(bytes.data());
+    REQUIRE(opcode_byte(read.transport, read.opcode) == byte);
+  }
+}
+
+TEST_CASE("A GRH has the bytes of an IPv6 header") {
+  Grh header;
+  header.traffic_class = 0xab;
+  header.flow_label = 0x12345;
+  header.payload_length = 0x0678;
+  header.hop_limit = 0x3f;
+  header.source = ipv4_mapped_gid(Ipv4Address(0x0a010203));
+  header.destination = link_local_gid({0x02, 0x11, 0x22, 0x33, 0x44, 0x55});
+  check_image(header, {0x6a, 0xb1, 0x23, 0x45, 0x06, 0x78, 0x1b, 0x3f, 0,    0,    0,    0,    0, 0,
+                       0,    0,    0,    0,    0xff, 0xff, 0x0a, 1,    2,    3,    0xfe, 0x80, 0, 0,
+                       0,    0,    0,    0,    0,    0x11, 0x22, 0xff, 0xfe, 0x33, 0x44, 0x55});
+}
+
+TEST_CASE("A link-local GID inverts the universal bit of the MAC address") {
+  REQUIRE(link_local_gid({0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde}) ==
+          Gid{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x36, 0x56, 0x78, 0xff, 0xfe, 0x9a, 0xbc, 0xde});
+}
+
 TEST_CASE("RETH, AETH and ImmDt have the bytes of IBTA 9.3") {
   Reth reth;
   reth.virtual_address = VirtualAddress(0x0102030405060708);
@@ -123,6 +160,42 @@ TEST_CASE("RETH, AETH and ImmDt have the bytes of IBTA 9.3") {
   check_image(reth, {1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x22, 0x33, 0x44, 0x40, 0, 0, 0});
   check_image(Aeth::ack(0x123456), {0x1f, 0x12, 0x34, 0x56});
   check_image(ImmDt{0xdeadbeef}, {0xde, 0xad, 0xbe, 0xef});
+}
+
+TEST_CASE("AtomicETH, AtomicAckETH, DETH and IETH have the bytes of IBTA 9.3") {
+  AtomicEth atomic;
+  atomic.virtual_address = VirtualAddress(0x0102030405060708);
+  atomic.r_key = MemoryKey(0x11223344);
+  atomic.swap_or_add = 0x2122232425262728;
+  atomic.compare = 0x3132333435363738;
+  check_image(atomic,
+              {1,    2,    3,    4,    5,    6,    7,    8,    0x11, 0x22, 0x33, 0x44, 0x21, 0x22,
+               0x23, 0x24, 0x25, 0x26, 0x27, 0x28, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38});
+  check_image(AtomicAckEth{0x4142434445464748}, {0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48});
+  check_image(Deth{0x11111111, Qpn(0xabcdef)}, {0x11, 0x11, 0x11, 0x11, 0, 0xab, 0xcd, 0xef});
+  check_image(Ieth{MemoryKey(0xcafe0001)}, {0xca, 0xfe, 0, 1});
+}
+
+TEST_CASE("Headers have their published sizes") {
+  REQUIRE(EthernetHeader::kBytes == 14);
+  REQUIRE(kFcsBytes == Bytes(4));
+  REQUIRE(kPreambleBytes == Bytes(8));
+  REQUIRE(kInterPacketGapBytes == Bytes(12));
+  REQUIRE(Ipv4Header::kBytes == 20);
+  REQUIRE(Grh::kBytes == 40);
+  REQUIRE(UdpHeader::kBytes == 8);
+  REQUIRE(kRoceUdpPort == 4791);
+  REQUIRE(kEtherTypeRoceV1 == 0x8915);
+  REQUIRE(Bth::kBytes == 12);
+  REQUIRE(Reth::kBytes == 16);
+  REQUIRE(Aeth::kBytes == 4);
+  REQUIRE(ImmDt::kBytes == 4);
+  REQUIRE(Ieth::kBytes == 4);
+  REQUIRE(Deth::kBytes == 8);
+  REQUIRE(AtomicEth::kBytes == 28);
+  REQUIRE(AtomicAckEth::kBytes == 8);
+  REQUIRE(kIcrcBytes == Bytes(4));
+  REQUIRE(kCnpReservedBytes == 16);
 }
 
 TEST_CASE("A syndrome tells ACK, RNR NAK and NAK apart") {
@@ -146,52 +219,30 @@ TEST_CASE("A syndrome tells ACK, RNR NAK and NAK apart") {
   }
 }
 
-/// The opcodes of IBTA table 38 for which a predicate holds.
-template <class Predicate>
-Image opcodes_where(Predicate predicate) {
-  Image opcodes;
-  for (unsigned opcode = 0; opcode < 256; ++opcode)
-    if (predicate(static_cast<RcOpcode>(opcode))) opcodes.push_back(static_cast<uint8_t>(opcode));
-  return opcodes;
-}
-
-TEST_CASE("Opcodes have the places and headers of IBTA table 38, over all 256 values") {
-  REQUIRE(opcodes_where(is_first) == Image{0x00, 0x06, 0x0d});
-  REQUIRE(opcodes_where(is_middle) == Image{0x01, 0x07, 0x0e});
-  REQUIRE(opcodes_where(is_last) == Image{0x02, 0x03, 0x08, 0x09, 0x0f, 0x16});
-  REQUIRE(opcodes_where(is_only) == Image{0x04, 0x05, 0x0a, 0x0b, 0x10, 0x17});
-  REQUIRE(opcodes_where(starts_message) ==
-          Image{0x00, 0x04, 0x05, 0x06, 0x0a, 0x0b, 0x0d, 0x10, 0x17});
-  REQUIRE(opcodes_where(ends_message) ==
-          Image{0x02, 0x03, 0x04, 0x05, 0x08, 0x09, 0x0a, 0x0b, 0x0f, 0x10, 0x16, 0x17});
-  REQUIRE(opcodes_where(has_reth) == Image{0x06, 0x0a, 0x0b, 0x0c});
-  REQUIRE(opcodes_where(has_aeth) == Image{0x0d, 0x0f, 0x10, 0x11, 0x12});
-  REQUIRE(opcodes_where(has_immediate) == Image{0x03, 0x05, 0x09, 0x0b});
-  REQUIRE(opcodes_where(is_response) == Image{0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12});
-  REQUIRE(opcodes_where(is_read_response) == Image{0x0d, 0x0e, 0x0f, 0x10});
-  REQUIRE(opcodes_where(is_write) == Image{0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b});
-  REQUIRE(opcodes_where(is_send) == Image{0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x16, 0x17});
-  REQUIRE(opcodes_where([](RcOpcode o) { return is_rc(o) && !has_payload(o); }) ==
-          Image{0x0c, 0x11, 0x12, 0x13, 0x14});
-  REQUIRE(opcodes_where(is_rc).size() == 23);
-  REQUIRE(opcodes_where([](RcOpcode o) { return is_request(o) && is_response(o); }).empty());
-}
-
 TEST_CASE("Extension headers add up to their sizes") {
-  REQUIRE(extension_bytes(RcOpcode::kWriteFirst) == 16);
-  REQUIRE(extension_bytes(RcOpcode::kWriteMiddle) == 0);
-  REQUIRE(extension_bytes(RcOpcode::kWriteLastImm) == 4);
-  REQUIRE(extension_bytes(RcOpcode::kWriteOnlyImm) == 20);
-  REQUIRE(extension_bytes(RcOpcode::kAcknowledge) == 4);
-  REQUIRE(extension_bytes(static_cast<RcOpcode>(0xff)) == 0);
-}
-
-TEST_CASE("Opcodes are named") {
-  REQUIRE(std::string(name_of(RcOpcode::kSendFirst)) == "RC SEND First");
-  REQUIRE(std::string(name_of(RcOpcode::kWriteOnly)) == "RC RDMA WRITE Only");
-  REQUIRE(std::string(name_of(RcOpcode::kAcknowledge)) == "RC Acknowledge");
-  REQUIRE(std::string(name_of(RcOpcode::kSendOnlyInvalidate)) == "RC SEND Only with Invalidate");
-  REQUIRE(std::string(name_of(static_cast<RcOpcode>(0x15))) == "no RC opcode");
+  const auto bytes_of = [](Opcode opcode, WireTransport transport = WireTransport::kRc) {
+    Bth bth;
+    bth.opcode = opcode;
+    bth.transport = transport;
+    return extension_bytes(bth);
+  };
+  REQUIRE(bytes_of(Opcode::kWriteFirst) == 16);
+  REQUIRE(bytes_of(Opcode::kWriteMiddle) == 0);
+  REQUIRE(bytes_of(Opcode::kWriteLastImm) == 4);
+  REQUIRE(bytes_of(Opcode::kWriteOnlyImm) == 20);
+  REQUIRE(bytes_of(Opcode::kWriteOnlyImm, WireTransport::kUc) == 20);
+  REQUIRE(bytes_of(Opcode::kAcknowledge) == 4);
+  REQUIRE(bytes_of(Opcode::kAtomicAcknowledge) == 12);
+  REQUIRE(bytes_of(Opcode::kCompareSwap) == 28);
+  REQUIRE(bytes_of(Opcode::kFetchAdd) == 28);
+  REQUIRE(bytes_of(Opcode::kSendOnlyInvalidate) == 4);
+  REQUIRE(bytes_of(Opcode::kSendOnly, WireTransport::kUd) == 8);
+  REQUIRE(bytes_of(Opcode::kSendOnlyImm, WireTransport::kUd) == 12);
+  REQUIRE(bytes_of(kCnpOpcode, WireTransport::kCnp) == 0);
+  REQUIRE(bytes_of(static_cast<Opcode>(0xff)) == 0);
+  for (unsigned byte = 0; byte < 256; ++byte)
+    REQUIRE(bytes_of(static_cast<Opcode>(byte & 0x1f), static_cast<WireTransport>(byte >> 5)) <=
+            kMaxExtensionBytes);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/byte_order.h"
+#include "model/frame.h"
 
 namespace rnicsim {
 namespace {
@@ -18,7 +19,7 @@ PacketRef sealed_write(PacketPool& pool, Bytes length) {
   packet->ipv4.source = Ipv4Address(0x0a000001);
   packet->ipv4.destination = Ipv4Address(0x0a000002);
   packet->udp.source_port = 0xc000;
-  packet->bth.opcode = RcOpcode::kWriteOnly;
+  packet->bth.opcode = Opcode::kWriteOnly;
   packet->bth.dest_qp = Qpn(0x11);
   packet->bth.psn = Psn(1);
   packet->set_payload_length(length);
@@ -43,12 +44,48 @@ TEST_CASE("The ICRC is the CRC-32 of the masked packet behind eight bytes of one
   for (const int length : {0, 1, 2, 3, 4, 63, 64, 1000, 4095, 4096}) {
     const PacketRef packet = sealed_write(pool, Bytes(length));
     std::vector<std::uint8_t> frame;
-    packet->encode(frame);
+    write_frame(*packet, frame);
     std::vector<std::uint8_t> covered(8, 0xff);
     covered.insert(covered.end(), frame.begin() + 14, frame.end() - 4);
     for (const int offset : {1, 8, 10, 11, 26, 27, 32}) covered[8 + offset] = 0xff;
     REQUIRE(packet->icrc == crc32_by_bits(covered));
     REQUIRE(load_le32(&frame[frame.size() - 4]) == packet->icrc);
+  }
+}
+
+TEST_CASE("The ICRC of IPv6 and RoCEv1 is that of the packet masked in their own way") {
+  PacketPool pool;
+  for (const LinkLayer link_layer : {LinkLayer::kRoceV2, LinkLayer::kRoceV1}) {
+    const PacketRef packet = sealed_write(pool, 77_B);
+    packet->link_layer = link_layer;
+    packet->ip_version = IpVersion::kIpv6;
+    seal_icrc(*packet);
+    std::vector<std::uint8_t> frame;
+    write_frame(*packet, frame);
+    std::vector<std::uint8_t> covered(8, 0xff);
+    covered.insert(covered.end(), frame.begin() + 14, frame.end() - 4);
+    covered[8] = 0x6f;
+    for (const int offset : {1, 2, 3, 7}) covered[8 + offset] = 0xff;
+    if (link_layer == LinkLayer::kRoceV2) covered[8 + 46] = covered[8 + 47] = 0xff;
+    covered[8 + (link_layer == LinkLayer::kRoceV2 ? 52 : 44)] = 0xff;
+    REQUIRE(packet->icrc == crc32_by_bits(covered));
+  }
+}
+
+TEST_CASE("The ICRC of IPv6 and RoCEv1 survives a change of traffic class and hop limit only") {
+  PacketPool pool;
+  for (const LinkLayer link_layer : {LinkLayer::kRoceV2, LinkLayer::kRoceV1}) {
+    const PacketRef packet = sealed_write(pool, 12_B);
+    packet->link_layer = link_layer;
+    packet->ip_version = IpVersion::kIpv6;
+    seal_icrc(*packet);
+    packet->ipv4.ecn = Ecn::kCongestion;
+    packet->ipv4.dscp = 48;
+    packet->ipv4.ttl = 1;
+    packet->bth.fecn = true;
+    REQUIRE(icrc_ok(*packet));
+    packet->ipv4.source = Ipv4Address(0x0a000003);
+    REQUIRE_FALSE(icrc_ok(*packet));
   }
 }
 
@@ -95,19 +132,20 @@ TEST_CASE("The ICRC notices a change of address, key, sequence number or queue p
   REQUIRE(notices([](Packet& p) { p.bth.ack_req = true; }));
   REQUIRE(notices([](Packet& p) { p.ipv4.destination = Ipv4Address(3); }));
   REQUIRE(notices([](Packet& p) { p.udp.source_port = 1; }));
+  REQUIRE(notices([](Packet& p) { p.bth.transport = WireTransport::kUc; }));
   REQUIRE(notices([](Packet& p) { p.icrc ^= 1; }));
 }
 
 TEST_CASE("An elided payload is whole unless damage is marked, and encodes as right or wrong") {
   PacketPool pool;
   const PacketRef carried = pool.create();
-  carried->bth.opcode = RcOpcode::kWriteMiddle;
+  carried->bth.opcode = Opcode::kWriteMiddle;
   carried->set_payload_length(501_B);
   for (int i = 0; i < 501; ++i) carried->payload()[i] = 0;
   seal_icrc(*carried);
 
   const PacketRef elided = pool.create();
-  elided->bth.opcode = RcOpcode::kWriteMiddle;
+  elided->bth.opcode = Opcode::kWriteMiddle;
   elided->set_payload_length(501_B);
   elided->payload_elided = true;
   seal_icrc(*elided);
@@ -116,16 +154,16 @@ TEST_CASE("An elided payload is whole unless damage is marked, and encodes as ri
 
   std::vector<std::uint8_t> frame_of_carried;
   std::vector<std::uint8_t> frame_of_elided;
-  carried->encode(frame_of_carried);
-  elided->encode(frame_of_elided);
+  write_frame(*carried, frame_of_carried);
+  write_frame(*elided, frame_of_elided);
   REQUIRE(frame_of_elided == frame_of_carried);
 
   carried->icrc ^= 0x80;
   elided->icrc ^= 0x80;
   REQUIRE_FALSE(icrc_ok(*carried));
   REQUIRE_FALSE(icrc_ok(*elided));
-  carried->encode(frame_of_carried);
-  elided->encode(frame_of_elided);
+  write_frame(*carried, frame_of_carried);
+  write_frame(*elided, frame_of_elided);
   REQUIRE(frame_of_elided == frame_of_carried);
 }
 

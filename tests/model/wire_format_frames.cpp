@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Writes one frame of every shape that a WRITE and its answers have to a capture file, for
-// wire_format_judge.py, which holds the same list in its own words and has scapy and tshark read
-// it.
+// Writes frames to a capture file for wire_format_judge.py, which holds the same list in its own
+// words and has scapy and tshark read it: every shape that a WRITE and its answers have over IPv4,
+// then every opcode of every transport over IPv4, IPv6 and RoCEv1.
 //
 // Usage: wire_format_frames FILE. Classic pcap with nanosecond times, Ethernet, no FCS.
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/byte_order.h"
+#include "model/frame.h"
 #include "model/icrc.h"
 #include "model/packet.h"
 
@@ -29,7 +30,7 @@ class Capture {
     put(header);
   }
   void add(const Packet& packet) {
-    packet.encode(frame_);
+    write_frame(packet, frame_);
     std::vector<std::uint8_t> header(16, 0);
     store_le32(&header[4], ++count_);  // frame n at n ns
     store_le32(&header[8], static_cast<std::uint32_t>(frame_.size()));
@@ -56,7 +57,7 @@ class Frames {
  public:
   explicit Frames(const std::string& path) : capture_(path) {}
 
-  void request(RcOpcode opcode, std::uint32_t psn, std::uint64_t length, bool ack_req,
+  void request(Opcode opcode, std::uint32_t psn, std::uint64_t length, bool ack_req,
                bool elided = false) {
     PacketRef packet = pool_.create();
     address(*packet, 1, 2);
@@ -81,7 +82,7 @@ class Frames {
   void answer(Aeth aeth, std::uint32_t psn) {
     PacketRef packet = pool_.create();
     address(*packet, 2, 1);
-    packet->bth.opcode = RcOpcode::kAcknowledge;
+    packet->bth.opcode = Opcode::kAcknowledge;
     packet->bth.dest_qp = Qpn(0x000011);
     packet->bth.psn = Psn(psn);
     packet->aeth = aeth;
@@ -93,7 +94,7 @@ class Frames {
   void changed_on_the_way(std::uint32_t psn) {
     PacketRef packet = pool_.create();
     address(*packet, 1, 2);
-    packet->bth.opcode = RcOpcode::kWriteMiddle;
+    packet->bth.opcode = Opcode::kWriteMiddle;
     packet->bth.dest_qp = Qpn(0x0a0b0c);
     packet->bth.psn = Psn(psn);
     packet->set_payload_length(Bytes(256));
@@ -106,9 +107,54 @@ class Frames {
     capture_.add(*packet);
   }
 
+  /// Every opcode that a transport defines, the number of the opcode byte being the PSN, and one
+  /// packet more that has changed on the way.
+  void every_opcode(LinkLayer link_layer, IpVersion ip_version, GidKind gids) {
+    PacketRef packet;
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      const auto transport = static_cast<WireTransport>(byte >> 5);
+      const auto opcode = static_cast<Opcode>(byte & 0x1f);
+      if (!is_defined(transport, opcode)) continue;
+      packet = pool_.create();
+      address(*packet, 1, 2);
+      packet->link_layer = link_layer;
+      packet->ip_version = ip_version;
+      packet->gid_kind = gids;
+      packet->bth.transport = transport;
+      packet->bth.opcode = opcode;
+      fill(*packet, byte);
+      seal_icrc(*packet);
+      capture_.add(*packet);
+    }
+    packet->ipv4.dscp = 10;
+    packet->ipv4.ecn = Ecn::kCongestion;
+    packet->ipv4.ttl = 61;
+    packet->ipv4.identification = ++identification_;
+    if (packet->has_grh()) capture_.add(*packet);  // IPv4 has its identification in the ICRC
+  }
+
   bool close() { return capture_.close(); }
 
  private:
+  void fill(Packet& packet, std::uint32_t psn) {
+    packet.bth.dest_qp = Qpn(0x0a0b0c);
+    packet.bth.psn = Psn(psn);
+    packet.reth.dma_length = 0x00012345;
+    packet.set_atomic_eth({VirtualAddress(0x7f0012345678), MemoryKey(0x00c0de42),
+                           0x1122334455667788, 0x99aabbccddeeff00});
+    packet.aeth = Aeth::ack(0x123456, 7);
+    packet.atomic_ack.original = 0x0102030405060708;
+    packet.immdt.immediate = 0xcafef00d;
+    packet.ieth.r_key = MemoryKey(0x00badb01);
+    packet.deth = {0x11111111, Qpn(0x0d0e0f)};
+    const bool cnp = packet.bth.transport == WireTransport::kCnp;
+    packet.bth.becn = cnp;
+    if (!has_payload(packet.bth.opcode)) return;
+    packet.set_payload_length(Bytes(cnp ? kCnpReservedBytes : 61));
+    for (std::uint64_t i = 0; i < packet.payload_length.count(); ++i)
+      packet.payload()[i] = cnp ? 0 : static_cast<std::uint8_t>(31 * i + psn);
+  }
+
   void address(Packet& packet, std::uint8_t from, std::uint8_t to) {
     packet.eth.source = {0x02, 0, 0, 0, 0, from};
     packet.eth.destination = {0x02, 0, 0, 0, 0, to};
@@ -125,20 +171,20 @@ class Frames {
 
 bool write_frames(const std::string& path) {
   Frames frames(path);
-  frames.request(RcOpcode::kWriteFirst, 0xfffffe, 4096, false);
-  frames.request(RcOpcode::kWriteMiddle, 0xffffff, 4096, false);
-  frames.request(RcOpcode::kWriteLast, 0, 1, true);
-  frames.request(RcOpcode::kWriteLast, 1, 1022, true);
-  frames.request(RcOpcode::kWriteLastImm, 2, 1023, true);
-  frames.request(RcOpcode::kWriteOnly, 3, 0, true);
-  frames.request(RcOpcode::kWriteOnly, 4, 1, true);
-  frames.request(RcOpcode::kWriteOnly, 5, 2, false);
-  frames.request(RcOpcode::kWriteOnly, 6, 3, true);
-  frames.request(RcOpcode::kWriteOnly, 7, 4, true);
-  frames.request(RcOpcode::kWriteOnlyImm, 8, 61, true);
-  frames.request(RcOpcode::kWriteOnly, 9, 777, true, true);
-  frames.request(RcOpcode::kSendOnly, 10, 0, true);
-  frames.request(RcOpcode::kReadRequest, 11, 0, true);
+  frames.request(Opcode::kWriteFirst, 0xfffffe, 4096, false);
+  frames.request(Opcode::kWriteMiddle, 0xffffff, 4096, false);
+  frames.request(Opcode::kWriteLast, 0, 1, true);
+  frames.request(Opcode::kWriteLast, 1, 1022, true);
+  frames.request(Opcode::kWriteLastImm, 2, 1023, true);
+  frames.request(Opcode::kWriteOnly, 3, 0, true);
+  frames.request(Opcode::kWriteOnly, 4, 1, true);
+  frames.request(Opcode::kWriteOnly, 5, 2, false);
+  frames.request(Opcode::kWriteOnly, 6, 3, true);
+  frames.request(Opcode::kWriteOnly, 7, 4, true);
+  frames.request(Opcode::kWriteOnlyImm, 8, 61, true);
+  frames.request(Opcode::kWriteOnly, 9, 777, true, true);
+  frames.request(Opcode::kSendOnly, 10, 0, true);
+  frames.request(Opcode::kReadRequest, 11, 0, true);
   frames.changed_on_the_way(12);
   frames.answer(Aeth::ack(1), 0);
   frames.answer(Aeth::ack(0x123456, 7), 8);
@@ -147,6 +193,9 @@ bool write_frames(const std::string& path) {
   frames.answer(Aeth::nak(4, NakCode::kRemoteAccessError), 11);
   frames.answer(Aeth::nak(5, NakCode::kRemoteOperationalError), 12);
   frames.answer(Aeth::rnr_nak(6, 14), 13);
+  frames.every_opcode(LinkLayer::kRoceV2, IpVersion::kIpv4, GidKind::kIpv4Mapped);
+  frames.every_opcode(LinkLayer::kRoceV2, IpVersion::kIpv6, GidKind::kLinkLocal);
+  frames.every_opcode(LinkLayer::kRoceV1, IpVersion::kIpv6, GidKind::kIpv4Mapped);
   return frames.close();
 }
 

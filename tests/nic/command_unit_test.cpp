@@ -163,7 +163,7 @@ TEST_CASE("a key is reported gone when what it had allowed has been handed to me
   // The packet is judged while the firmware works on the command, and waits for its translation.
   const Time start = bench.scheduler.now();
   bench.arrive_at(start + 900_ns,
-                  bench.write_request(RcOpcode::kWriteOnly, Psn(100), 64, region, 0, 64));
+                  bench.write_request(Opcode::kWriteOnly, Psn(100), 64, region, 0, 64));
   bench.host.memory.log.clear();
   REQUIRE(bench.driver().command(CommandOpcode::kDisableKey, 3) == CommandStatus::kOk);
   const auto status = bench.host.memory.of(DmaPurpose::kCommand).back();

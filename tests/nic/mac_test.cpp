@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <catch2/catch.hpp>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "model/icrc.h"
@@ -32,13 +33,13 @@ struct TxBench {
   }
   void response_started() { responses_started.push_back(scheduler.now()); }
   void started(std::uint64_t payload) { freed.push_back(payload); }
-  PacketRef packet(RcOpcode opcode, std::uint32_t payload) {
+  PacketRef packet(Opcode opcode, std::uint32_t payload) {
     PacketRef packet = pool.create();
     packet->bth.opcode = opcode;
     packet->set_payload_length(Bytes(payload));
     return packet;
   }
-  void put(RcOpcode opcode, std::uint32_t payload, Time ready) {
+  void put(Opcode opcode, std::uint32_t payload, Time ready) {
     mac.enqueue(packet(opcode, payload), ready,
                 is_response(opcode) ? MacTx::Queue::kResponse : MacTx::Queue::kRequest);
   }
@@ -48,6 +49,20 @@ struct TxBench {
   MacTx mac;
   std::vector<std::uint64_t> freed;
   std::vector<Time> responses_started;
+};
+
+struct Tap : PacketTap {
+  struct Seen {
+    std::uint32_t port;
+    Time time;
+    PacketDirection direction;
+    std::string comment;
+  };
+  void packet(std::uint32_t port, const Packet&, Time time, PacketDirection direction,
+              const char* comment) override {
+    seen.push_back({port, time, direction, comment == nullptr ? "" : comment});
+  }
+  std::vector<Seen> seen;
 };
 
 /// Time of bytes at a rate in bits per second, rounded up.
@@ -60,7 +75,7 @@ Time on_wire(std::uint64_t bytes, std::uint64_t rate) {
 
 TEST_CASE("frames follow each other with preamble, FCS and gap at 100 Gb/s") {
   TxBench bench(BitRate::gbps(100));
-  for (int i = 0; i < 3; ++i) bench.put(RcOpcode::kWriteMiddle, 4096, 10_ns);
+  for (int i = 0; i < 3; ++i) bench.put(Opcode::kWriteMiddle, 4096, 10_ns);
   bench.scheduler.run_until(10_us);
   const Time frame = Time::ps(80) * (4096 + 14 + 20 + 8 + 12 + 4 + 4);
   const Time slot = frame + Time::ps(80) * 20;
@@ -81,7 +96,7 @@ TEST_CASE("a stream at an odd rate does not drift") {
   const std::uint64_t rate = 51562500001;
   TxBench bench{BitRate(rate)};
   const int count = 1000;
-  for (int i = 0; i < count; ++i) bench.put(RcOpcode::kWriteMiddle, 1000, 0_ns);
+  for (int i = 0; i < count; ++i) bench.put(Opcode::kWriteMiddle, 1000, 0_ns);
   bench.scheduler.run_until(1_ms);
   const std::uint64_t wire = 1000 + 62 + 20;
   REQUIRE(bench.wire.starts.size() == count);
@@ -94,20 +109,20 @@ TEST_CASE("a stream at an odd rate does not drift") {
 
 TEST_CASE("a short frame takes 84 bytes of the wire") {
   TxBench bench(BitRate::gbps(100));
-  bench.put(RcOpcode::kWriteMiddle, 0, 0_ns);  // 62 B are padded to 64
-  bench.put(RcOpcode::kWriteMiddle, 0, 0_ns);
+  bench.put(Opcode::kWriteMiddle, 0, 0_ns);  // 62 B are padded to 64
+  bench.put(Opcode::kWriteMiddle, 0, 0_ns);
   bench.scheduler.run_until(1_us);
   CHECK(bench.wire.starts == std::vector<Time>{0_ns, Time::ps(80 * 84)});
 }
 
 TEST_CASE("a response goes before requests that wait, and never cuts one off") {
   TxBench bench(BitRate::gbps(100));
-  for (int i = 0; i < 3; ++i) bench.put(RcOpcode::kWriteMiddle, 1024, 0_ns);
-  bench.put(RcOpcode::kAcknowledge, 0, 10_ns);
+  for (int i = 0; i < 3; ++i) bench.put(Opcode::kWriteMiddle, 1024, 0_ns);
+  bench.put(Opcode::kAcknowledge, 0, 10_ns);
   bench.scheduler.run_until(10_us);
   const Time slot = Time::ps(80 * (1024 + 62 + 20));
   REQUIRE(bench.wire.packets.size() == 4);
-  CHECK(bench.wire.packets[1]->bth.opcode == RcOpcode::kAcknowledge);
+  CHECK(bench.wire.packets[1]->bth.opcode == Opcode::kAcknowledge);
   CHECK(bench.wire.starts == std::vector<Time>{0_ns, slot, slot + Time::ps(80 * (66 + 20)),
                                                slot * 2 + Time::ps(80 * (66 + 20))});
   CHECK(bench.freed.size() == 3);  // a response holds no transmit buffer
@@ -115,16 +130,16 @@ TEST_CASE("a response goes before requests that wait, and never cuts one off") {
 
 TEST_CASE("a request that is ready goes before a response that is not") {
   TxBench bench(BitRate::gbps(100));
-  bench.put(RcOpcode::kAcknowledge, 0, 100_ns);
-  bench.put(RcOpcode::kWriteMiddle, 0, 20_ns);
+  bench.put(Opcode::kAcknowledge, 0, 100_ns);
+  bench.put(Opcode::kWriteMiddle, 0, 20_ns);
   bench.scheduler.run_until(10_us);
   CHECK(bench.wire.starts == std::vector<Time>{20_ns, 100_ns});
-  CHECK(bench.wire.packets[0]->bth.opcode == RcOpcode::kWriteMiddle);
+  CHECK(bench.wire.packets[0]->bth.opcode == Opcode::kWriteMiddle);
 }
 
 TEST_CASE("the port seals the ICRC") {
   TxBench bench(BitRate::gbps(100));
-  bench.put(RcOpcode::kAcknowledge, 0, 0_ns);
+  bench.put(Opcode::kAcknowledge, 0, 0_ns);
   bench.scheduler.run_until(1_us);
   CHECK(icrc_ok(*bench.wire.packets[0]));
   CHECK(bench.wire.packets[0]->icrc != 0);
@@ -132,9 +147,9 @@ TEST_CASE("the port seals the ICRC") {
 
 TEST_CASE("the response queue is full at its depth and says when it has room again") {
   TxBench bench(BitRate::gbps(100), 2);
-  bench.put(RcOpcode::kAcknowledge, 0, 10_ns);
+  bench.put(Opcode::kAcknowledge, 0, 10_ns);
   CHECK(bench.mac.has_room(MacTx::Queue::kResponse));
-  bench.put(RcOpcode::kAcknowledge, 0, 10_ns);
+  bench.put(Opcode::kAcknowledge, 0, 10_ns);
   CHECK_FALSE(bench.mac.has_room(MacTx::Queue::kResponse));
   CHECK(bench.mac.has_room(MacTx::Queue::kRequest));
   bench.scheduler.run_until(1_us);
@@ -145,6 +160,19 @@ TEST_CASE("the response queue is full at its depth and says when it has room aga
 }
 
 // ---- Receive side ------------------------------------------------------------------------------
+
+TEST_CASE("a tap sees a packet that leaves with the time of its last bit") {
+  TxBench bench(BitRate::gbps(100));
+  Tap tap;
+  bench.mac.tap.attach(&tap, 7);
+  bench.put(Opcode::kWriteMiddle, 4096, 10_ns);
+  bench.scheduler.run_until(1_us);
+  REQUIRE(tap.seen.size() == 1);
+  CHECK(tap.seen[0].port == 7);
+  CHECK(tap.seen[0].time == 10_ns + on_wire(4178 - 12, 100000000000));
+  CHECK(tap.seen[0].direction == PacketDirection::kOutbound);
+  CHECK(tap.seen[0].comment.empty());
+}
 
 namespace {
 
@@ -167,7 +195,7 @@ struct RxBench {
     c.receive_buffer = buffer;
     return c;  // parser: latency 8, interval 2
   }
-  PacketRef packet(RcOpcode opcode, std::uint32_t payload) {
+  PacketRef packet(Opcode opcode, std::uint32_t payload) {
     PacketRef packet = pool.create();
     packet->bth.opcode = opcode;
     packet->set_payload_length(Bytes(payload));
@@ -196,9 +224,9 @@ constexpr Time kCycle = Time::ps(2500);
 
 TEST_CASE("the parser takes its cycles and its interval, on the grid of the clock") {
   RxBench bench;
-  bench.arrive_at(10001_ps, bench.packet(RcOpcode::kWriteOnly, 64));
-  bench.arrive_at(10002_ps, bench.packet(RcOpcode::kAcknowledge, 0));
-  bench.arrive_at(10003_ps, bench.packet(RcOpcode::kWriteOnly, 64));
+  bench.arrive_at(10001_ps, bench.packet(Opcode::kWriteOnly, 64));
+  bench.arrive_at(10002_ps, bench.packet(Opcode::kAcknowledge, 0));
+  bench.arrive_at(10003_ps, bench.packet(Opcode::kWriteOnly, 64));
   bench.scheduler.run_until(1_us);
   CHECK(bench.requests.times == std::vector<Time>{kCycle * (5 + 8), kCycle * (5 + 4 + 8)});
   CHECK(bench.responses.times == std::vector<Time>{kCycle * (5 + 2 + 8)});
@@ -206,11 +234,11 @@ TEST_CASE("the parser takes its cycles and its interval, on the grid of the cloc
 
 TEST_CASE("a packet with a damaged ICRC is dropped and takes no buffer") {
   RxBench bench;
-  PacketRef damaged = bench.packet(RcOpcode::kWriteOnly, 64);
+  PacketRef damaged = bench.packet(Opcode::kWriteOnly, 64);
   damaged->payload()[3] ^= 1;
   bench.arrive_at(10_ns, damaged);
   PacketRef elided = bench.pool.create();
-  elided->bth.opcode = RcOpcode::kWriteOnly;
+  elided->bth.opcode = Opcode::kWriteOnly;
   elided->payload_elided = true;
   elided->icrc = 0x10;
   bench.arrive_at(20_ns, elided);
@@ -222,31 +250,52 @@ TEST_CASE("a packet with a damaged ICRC is dropped and takes no buffer") {
 
 TEST_CASE("a frame with a bad FCS is dropped and takes no buffer") {
   RxBench bench;
-  PacketRef damaged = bench.packet(RcOpcode::kWriteOnly, 64);
+  PacketRef damaged = bench.packet(Opcode::kWriteOnly, 64);
   damaged->bad_fcs = true;
   bench.arrive_at(10_ns, damaged);
-  bench.arrive_at(20_ns, bench.packet(RcOpcode::kWriteOnly, 64));
+  bench.arrive_at(20_ns, bench.packet(Opcode::kWriteOnly, 64));
   bench.scheduler.run_until(1_us);
   CHECK(bench.requests.packets.size() == 1);
   CHECK(bench.mac.occupied() == bench.requests.packets[0]->frame_bytes());
   CHECK(bench.mac.received() == 2);
 }
 
+TEST_CASE("a tap sees every packet that arrives, and why one was dropped") {
+  RxBench bench;
+  Tap tap;
+  bench.mac.tap.attach(&tap, 3);
+  PacketRef good = bench.packet(Opcode::kWriteOnly, 64);
+  good->tail = 10_ns;
+  PacketRef damaged = bench.packet(Opcode::kWriteOnly, 64);
+  damaged->tail = 20_ns;
+  damaged->payload()[3] ^= 1;
+  bench.arrive_at(10_ns, good);
+  bench.arrive_at(20_ns, damaged);
+  bench.scheduler.run_until(1_us);
+  REQUIRE(tap.seen.size() == 2);
+  CHECK(tap.seen[0].port == 3);
+  CHECK(tap.seen[0].time == 10_ns);
+  CHECK(tap.seen[0].direction == PacketDirection::kInbound);
+  CHECK(tap.seen[0].comment.empty());
+  CHECK(tap.seen[1].time == 20_ns);
+  CHECK(tap.seen[1].comment == "dropped: wrong ICRC");
+}
+
 TEST_CASE("a request holds its frame's bytes of the buffer until it is released") {
   RxBench bench(Bytes(2 * (1024 + 78)));
-  bench.arrive_at(10_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
-  bench.arrive_at(20_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
+  bench.arrive_at(10_ns, bench.packet(Opcode::kWriteOnly, 1024));
+  bench.arrive_at(20_ns, bench.packet(Opcode::kWriteOnly, 1024));
   bench.scheduler.run_until(30_ns);
   CHECK(bench.mac.occupied() == Bytes(2 * (1024 + 78)));
   bench.mac.release(*bench.requests.packets[0]);
-  bench.arrive_at(40_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
+  bench.arrive_at(40_ns, bench.packet(Opcode::kWriteOnly, 1024));
   bench.scheduler.run_until(1_us);
   CHECK(bench.requests.packets.size() == 3);
 }
 
 TEST_CASE("an acknowledgement holds its buffer too until the completer is done with it") {
   RxBench bench(Bytes(128));
-  bench.arrive_at(10_ns, bench.packet(RcOpcode::kAcknowledge, 0));
+  bench.arrive_at(10_ns, bench.packet(Opcode::kAcknowledge, 0));
   bench.scheduler.run_until(20_ns);
   CHECK(bench.mac.occupied() == bench.responses.packets[0]->frame_bytes());
   bench.mac.release(*bench.responses.packets[0]);
@@ -255,8 +304,8 @@ TEST_CASE("an acknowledgement holds its buffer too until the completer is done w
 
 TEST_CASE("a packet that does not fit the receive buffer ends the run as a lossless drop") {
   RxBench bench(Bytes(2048));
-  bench.arrive_at(10_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
-  bench.arrive_at(20_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
+  bench.arrive_at(10_ns, bench.packet(Opcode::kWriteOnly, 1024));
+  bench.arrive_at(20_ns, bench.packet(Opcode::kWriteOnly, 1024));
   try {
     bench.scheduler.run_until(1_us);
     FAIL("nothing was dropped");
@@ -270,7 +319,11 @@ TEST_CASE("a packet that does not fit the receive buffer ends the run as a lossl
 
 TEST_CASE("an opcode that no transport of ours knows is dropped") {
   RxBench bench;
-  bench.arrive_at(10_ns, bench.packet(static_cast<RcOpcode>(0xc0), 16));
+  bench.arrive_at(10_ns, bench.packet(static_cast<Opcode>(0x18), 16));
+  PacketRef unreliable = bench.packet(Opcode::kSendOnly, 16);
+  unreliable->bth.transport = WireTransport::kUc;
+  seal_icrc(*unreliable);
+  bench.arrive_at(20_ns, unreliable);
   bench.scheduler.run_until(1_us);
   CHECK(bench.requests.packets.empty());
   CHECK(bench.responses.packets.empty());

@@ -25,9 +25,9 @@ void check_segmentation(std::uint8_t code) {
   bench.send(bench.write(100, bytes));
   const auto& packets = bench.wire.packets;
   REQUIRE(packets.size() == 3);
-  CHECK(packets[0]->bth.opcode == RcOpcode::kWriteFirst);
-  CHECK(packets[1]->bth.opcode == RcOpcode::kWriteMiddle);
-  CHECK(packets[2]->bth.opcode == RcOpcode::kWriteLast);
+  CHECK(packets[0]->bth.opcode == Opcode::kWriteFirst);
+  CHECK(packets[1]->bth.opcode == Opcode::kWriteMiddle);
+  CHECK(packets[2]->bth.opcode == Opcode::kWriteLast);
   CHECK(packets[0]->payload_length == Bytes(mtu));
   CHECK(packets[1]->payload_length == Bytes(mtu));
   CHECK(packets[2]->payload_length == Bytes(mtu / 2));
@@ -55,12 +55,12 @@ TEST_CASE("a message of exactly the path MTU is one packet, one byte more makes 
   Bench bench({}, with_mtu(3));
   bench.send(bench.write(0, 1024));
   REQUIRE(bench.wire.packets.size() == 1);
-  CHECK(bench.wire.packets[0]->bth.opcode == RcOpcode::kWriteOnly);
+  CHECK(bench.wire.packets[0]->bth.opcode == Opcode::kWriteOnly);
   CHECK(bench.wire.packets[0]->bth.ack_req);
   bench.send(bench.write(0, 1025));
   REQUIRE(bench.wire.packets.size() == 3);
-  CHECK(bench.wire.packets[1]->bth.opcode == RcOpcode::kWriteFirst);
-  CHECK(bench.wire.packets[2]->bth.opcode == RcOpcode::kWriteLast);
+  CHECK(bench.wire.packets[1]->bth.opcode == Opcode::kWriteFirst);
+  CHECK(bench.wire.packets[2]->bth.opcode == Opcode::kWriteLast);
   CHECK(bench.wire.packets[2]->payload_length == Bytes(1));
   CHECK(bench.wire.packets[2]->bth.pad_count == 3);
   CHECK(bench.wire.packets[2]->bth.psn == Psn(102));
@@ -90,7 +90,7 @@ TEST_CASE("a zero-length message is one packet without payload and reads nothing
   Bench bench;
   bench.send(bench.write(0, 0));
   REQUIRE(bench.wire.packets.size() == 1);
-  CHECK(bench.wire.packets[0]->bth.opcode == RcOpcode::kWriteOnly);
+  CHECK(bench.wire.packets[0]->bth.opcode == Opcode::kWriteOnly);
   CHECK(bench.wire.packets[0]->reth.dma_length == 0);
   CHECK(bench.host.memory.of(DmaPurpose::kPayload).empty());
 }

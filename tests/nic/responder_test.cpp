@@ -33,14 +33,14 @@ struct Bench : OneNic {
     return options;
   }
   PacketRef first(std::uint32_t psn, std::uint64_t offset, std::uint32_t total) {
-    return write_request(RcOpcode::kWriteFirst, Psn(psn), 1024, region, offset, total);
+    return write_request(Opcode::kWriteFirst, Psn(psn), 1024, region, offset, total);
   }
   PacketRef only(std::uint32_t psn, std::uint64_t offset, std::uint32_t bytes) {
-    return write_request(RcOpcode::kWriteOnly, Psn(psn), bytes, region, offset, bytes);
+    return write_request(Opcode::kWriteOnly, Psn(psn), bytes, region, offset, bytes);
   }
-  PacketRef middle(std::uint32_t psn) { return request(RcOpcode::kWriteMiddle, Psn(psn), 1024); }
+  PacketRef middle(std::uint32_t psn) { return request(Opcode::kWriteMiddle, Psn(psn), 1024); }
   PacketRef last(std::uint32_t psn, std::uint32_t bytes) {
-    return request(RcOpcode::kWriteLast, Psn(psn), bytes);
+    return request(Opcode::kWriteLast, Psn(psn), bytes);
   }
   /// Lets packets arrive 200 ns apart, and runs.
   void give(std::vector<PacketRef> packets) {
@@ -98,7 +98,7 @@ TEST_CASE("a message of several packets lands in order and is acknowledged once"
   CHECK(bench.landed(10 + 2048, 102, 452));
   CHECK(bench.answers() == "102:1f:1 ");
   const PacketRef& ack = bench.wire.packets[0];
-  CHECK(ack->bth.opcode == RcOpcode::kAcknowledge);
+  CHECK(ack->bth.opcode == Opcode::kAcknowledge);
   CHECK(icrc_ok(*ack));
   CHECK(bench.driver().query_qp(Qpn(1)).expected_psn == Psn(103));
 }
@@ -221,7 +221,7 @@ TEST_CASE("a first packet inside a message is an invalid request") {
 
 TEST_CASE("a payload shorter than the path MTU in the middle is an invalid request") {
   Bench bench;
-  bench.give({bench.first(100, 0, 3000), bench.request(RcOpcode::kWriteMiddle, Psn(101), 1000)});
+  bench.give({bench.first(100, 0, 3000), bench.request(Opcode::kWriteMiddle, Psn(101), 1000)});
   CHECK(bench.answers() == "101:61:0 ");
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("a message that runs past its DMA length is an invalid request") {
 
 TEST_CASE("an operation that is not served is an invalid request") {
   Bench bench;
-  check_refused(bench, bench.request(RcOpcode::kSendOnly, Psn(100), 64), "100:61:0 ");
+  check_refused(bench, bench.request(Opcode::kSendOnly, Psn(100), 64), "100:61:0 ");
 }
 
 TEST_CASE("a queue pair that may not receive drops in silence") {
@@ -262,12 +262,12 @@ TEST_CASE("writes are issued in order although the first one missed the translat
   other.length = 0x10000;
   const Region cold = bench.driver().add_region(4, other);
   bench.give({bench.only(100, 0, 64)});
-  PacketRef key_only = bench.write_request(RcOpcode::kWriteOnly, Psn(101), 64, cold, 0, 64);
+  PacketRef key_only = bench.write_request(Opcode::kWriteOnly, Psn(101), 64, cold, 0, 64);
   bench.give({key_only});
   bench.host.memory.log.clear();
   bench.wire.packets.clear();
   const Time start = bench.scheduler.now() + 10_ns;
-  PacketRef missing = bench.write_request(RcOpcode::kWriteOnly, Psn(102), 64, cold, 0x8000, 64);
+  PacketRef missing = bench.write_request(Opcode::kWriteOnly, Psn(102), 64, cold, 0x8000, 64);
   bench.arrive_at(start, missing);
   bench.arrive_at(start + 20_ns, bench.only(103, 64, 64));
   bench.run();

@@ -32,7 +32,8 @@ constexpr const char* kScenario = R"({
 })";
 
 /// Metrics and timeline as text. Runs in a process of its own.
-std::string run(const std::vector<std::string>& sets, bool timeline, bool log) {
+std::string run(const std::vector<std::string>& sets, bool timeline, bool log,
+                bool capture = false) {
   return test::in_own_process([&] {
     PresetDirectories presets({});
     const Scenario scenario =
@@ -40,6 +41,7 @@ std::string run(const std::vector<std::string>& sets, bool timeline, bool log) {
     SimulationHooks hooks;
     hooks.timeline = timeline;
     if (log) hooks.log = EventLogOptions();
+    if (capture) hooks.capture = CaptureOptions{"/dev/null", "/dev/null", "*"};
     const RunResult result = simulate(scenario, hooks);
     std::string text;
     for (const auto& [path, metric] : result.metrics)
@@ -73,7 +75,8 @@ TEST_CASE("Another seed scatters memory differently and gives other times") {
 TEST_CASE("Observers change nothing") {
   const std::string unobserved = run({}, false, false);
   REQUIRE(unobserved == run({}, false, true));
-  const std::string observed = run({}, true, true);
+  REQUIRE(unobserved == run({}, false, false, true));
+  const std::string observed = run({}, true, true, true);
   REQUIRE(observed.compare(0, unobserved.size(), unobserved) == 0);
 }
 

@@ -96,11 +96,11 @@ TEST_CASE("a path carries the NIC that the event belongs to") {
 TEST_CASE("an injected fault is the link's, seen from the packet's sender") {
   Bench bench;
   bench.log->record({100_ns, kNicB0, ProbeKind::kPacketLost, kRequest, 1, 77,
-                     static_cast<std::uint64_t>(RcOpcode::kAcknowledge)});
+                     static_cast<std::uint64_t>(Opcode::kAcknowledge)});
   bench.log.reset();
   REQUIRE(bench.out.str() ==
           "       100.000 ns  host.B.nic0.link                 packet lost                "
-          "A.nic1 qp 5 #7     psn 77 RC Acknowledge\n");
+          "A.nic1 qp 5 #7     psn 77 Acknowledge\n");
 }
 
 TEST_CASE("a glob chooses blocks, times choose events, and nothing else is printed") {

@@ -302,7 +302,7 @@ TEST_CASE("a fabric's values must be possible") {
 
 TEST_CASE("every field of a fault rule is read") {
   Scenario scenario = read(text_of(kHosts, kWorkload, R"(, "fabric": {"link": {"faults": [
-      {"kind": "drop", "name": "low", "direction": "forward", "opcode": "rc rdma write *",
+      {"kind": "drop", "name": "low", "direction": "forward", "opcode": "rdma write *",
        "psn": 7, "ipv4_identification_low_byte": 255, "from": "1 us", "until": "2 us",
        "every": 256, "first": 3, "count": 4},
       {"kind": "reorder", "probability": 0.001, "delay": "5 us", "behind": 2},
@@ -312,8 +312,8 @@ TEST_CASE("every field of a fault rule is read") {
   CHECK(faults[0].kind == FaultKind::kDrop);
   CHECK(faults[0].label(0) == "low");
   CHECK(faults[0].direction == FaultDirection::kForward);
-  CHECK(faults[0].selects(RcOpcode::kWriteMiddle));
-  CHECK_FALSE(faults[0].selects(RcOpcode::kSendMiddle));
+  CHECK(faults[0].selects(Opcode::kWriteMiddle));
+  CHECK_FALSE(faults[0].selects(Opcode::kSendMiddle));
   CHECK(faults[0].psn == 7U);
   CHECK(faults[0].ipv4_identification_low_byte == std::uint8_t{255});
   CHECK(faults[0].from == 1_us);
@@ -324,7 +324,7 @@ TEST_CASE("every field of a fault rule is read") {
   CHECK(faults[1].kind == FaultKind::kReorder);
   CHECK(faults[1].label(1) == "1");
   CHECK(faults[1].direction == FaultDirection::kBoth);
-  CHECK(faults[1].selects(RcOpcode::kSendMiddle));
+  CHECK(faults[1].selects(Opcode::kSendMiddle));
   CHECK(faults[1].probability == 0.001);
   CHECK(faults[1].delay == 5_us);
   CHECK(faults[1].behind == 2U);
@@ -381,8 +381,8 @@ TEST_CASE("a fault rule must make sense") {
     CHECK(rule_failure(std::string(R"("kind": "down", "from": "1 us", "until": "2 us", )") + field)
               .find("a link that is down loses every packet: remove it") != std::string::npos);
   CHECK(rule_failure(R"("kind": "drop", "opcode": "rc_write_middle")") ==
-        at + "opcode: matches no opcode; they are called such as \"RC RDMA WRITE Middle\" and "
-             "\"RC Acknowledge\"");
+        at + "opcode: matches no opcode; they are called such as \"RDMA WRITE Middle\" and "
+             "\"Acknowledge\"");
   CHECK(rule_failure(R"("kind": "drop", "name": "7")").find(at + "name: expected") == 0);
   CHECK(rule_failure(R"("kind": "drop", "name": "x"}, {"kind": "drop", "name": "x")") ==
         "x.json:1: fabric.link.faults.1.name: \"x\" is already the name of fabric.link.faults.0");

@@ -189,7 +189,7 @@ TEST_CASE("bytes that a NIC received and no cable carried are missed by conserva
   PacketPool pool;
   const auto receive = [&](const char* name) {
     PacketRef packet = pool.create();
-    packet->bth.opcode = RcOpcode::kAcknowledge;
+    packet->bth.opcode = Opcode::kAcknowledge;
     packet->bth.dest_qp = Qpn(9);
     system.server(name).nics[0]->port().receive(std::move(packet));
   };

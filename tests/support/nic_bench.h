@@ -105,7 +105,7 @@ struct OneNic {
   }
 
   /// A request of a far requester to queue pair 1, arriving whole now.
-  PacketRef request(RcOpcode opcode, Psn psn, std::uint32_t payload_bytes) {
+  PacketRef request(Opcode opcode, Psn psn, std::uint32_t payload_bytes) {
     PacketRef packet = pool.create();
     packet->bth.opcode = opcode;
     packet->bth.dest_qp = Qpn(1);
@@ -116,8 +116,8 @@ struct OneNic {
       packet->payload()[i] = static_cast<std::uint8_t>(psn.value() * 7 + i);
     return packet;
   }
-  PacketRef write_request(RcOpcode opcode, Psn psn, std::uint32_t payload_bytes,
-                          const Region& region, std::uint64_t offset, std::uint32_t total) {
+  PacketRef write_request(Opcode opcode, Psn psn, std::uint32_t payload_bytes, const Region& region,
+                          std::uint64_t offset, std::uint32_t total) {
     PacketRef packet = request(opcode, psn, payload_bytes);
     packet->reth.virtual_address = VirtualAddress(region.start + offset);
     packet->reth.r_key = region.key;
@@ -125,7 +125,7 @@ struct OneNic {
     return packet;
   }
   PacketRef response(Psn psn, Aeth aeth) {
-    PacketRef packet = request(RcOpcode::kAcknowledge, psn, 0);
+    PacketRef packet = request(Opcode::kAcknowledge, psn, 0);
     packet->aeth = aeth;
     return packet;
   }

@@ -233,7 +233,7 @@ class Run(CommandLine):
         self.assertRegex(err, r"^x: deadlock at workload, [^\n]+: nothing is pending any more, but "
                               r"workload w0 on host A: [^\n]+, 0 of 1 messages completed; [^\n]+\n$")
         _, shown, _ = self.run_here("run", "x.json", *lose)
-        self.assertRegex(shown, r"A-B wire +[0-9.]+ +link: RC RDMA WRITE Only, PSN \d+, is lost\n")
+        self.assertRegex(shown, r"A-B wire +[0-9.]+ +link: RDMA WRITE Only, PSN \d+, is lost\n")
         self.write(SCENARIO.replace('"equals": "0 ns" }',
                                     '"equals": "0 ns" }, { "violation": "deadlock", "at_least": 1 },'
                                     '{ "metric": "fabric.link0.forward.faults.loss.fired",'

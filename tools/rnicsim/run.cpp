@@ -3,11 +3,13 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "model/quantity.h"
 #include "scenarios/engine/result_document.h"
 #include "tools/export/terminal.h"
+#include "tools/rnicsim/capture_files.h"
 #include "tools/rnicsim/commands.h"
 #include "tools/rnicsim/output_file.h"
 
@@ -43,6 +45,10 @@ OptionList run_options() {
                         "(everything, the default)");
   options.add_options()("from", text()->value_name("TIME"), "of the log, e.g. \"60 us\"");
   options.add_options()("until", text()->value_name("TIME"), "of the log");
+  options.add_options()("pcap", text()->value_name("FILE"),
+                        "write the packets at the ports to FILE (pcapng), one file a run");
+  options.add_options()("pcap-port", text()->value_name("GLOB"),
+                        "only ports whose name matches, e.g. host.A.nic0");
   return options;
 }
 
@@ -85,6 +91,17 @@ RunnerOptions runner_options(const OptionValues& values) {
   return runner;
 }
 
+std::unique_ptr<CaptureFiles> capture_files(const OptionValues& values,
+                                            const std::vector<ScenarioFile>& files) {
+  const bool port = values.count("pcap-port") != 0;
+  if (values.count("pcap") == 0) {
+    if (port) throw UsageError("--pcap-port goes with --pcap");
+    return std::make_unique<CaptureFiles>();
+  }
+  return std::make_unique<CaptureFiles>(values["pcap"].as<std::string>(),
+                                        port ? values["pcap-port"].as<std::string>() : "*", files);
+}
+
 bool wants_colour() {
   const char* no_colour = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
@@ -122,10 +139,12 @@ int run_command(const Arguments& arguments) {
   std::vector<ScenarioFile> files;
   files.reserve(names.size());
   for (const std::string& name : names) files.push_back(load_named(name, selection));
+  const std::unique_ptr<CaptureFiles> captures = capture_files(*values, files);
   std::vector<JudgedRun> runs;
-  for (std::vector<JudgedRun>& of_file : simulate_and_judge(files, runner))
+  for (std::vector<JudgedRun>& of_file : simulate_and_judge(files, runner, captures->of_runs()))
     for (JudgedRun& run : of_file) runs.push_back(std::move(run));
 
+  captures->keep();
   const std::string document = to_lines(result_document(runs));
   if (values->count("out") != 0)
     write_output_file((*values)["out"].as<std::string>(), "result.json", document);

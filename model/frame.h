@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The bytes of a whole Ethernet frame from a packet, and the packet from the bytes: for captures
+// and tests. The simulation itself carries packets decoded and never comes here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "model/packet.h"
+
+namespace rnicsim {
+
+enum class WithFcs : bool { kNo, kYes };
+
+/// Replaces `frame` by the bytes from destination address to FCS, or to what is before it. An
+/// elided payload reads zeros.
+void write_frame(const Packet& packet, std::vector<std::uint8_t>& frame,
+                 WithFcs with_fcs = WithFcs::kNo);
+
+/// Takes a frame without FCS apart into a fresh packet, payload carried, ICRC as it is on the wire
+/// (icrc_ok tells if it is right). Null, or what makes the bytes no frame that a packet can stand
+/// for; then `packet` is in no definite state.
+///
+/// A UDP source port that is not on the wire (RoCEv1) is taken from the flow label. Not looked at:
+/// the flow label of IPv6, which a router may set, and what follows the IP packet.
+const char* read_frame(const std::uint8_t* frame, std::size_t size, Packet& packet);
+
+}  // namespace rnicsim

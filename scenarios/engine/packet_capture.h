@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Writes the packets that pass ports to a capture file, in the order of their times.
+//
+// A port shows a packet that it sends when its first bit leaves, with the time of its last; so
+// packets wait here until simulated time has passed them. That is all the memory a capture takes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "model/packet_tap.h"
+#include "model/scheduler.h"
+#include "scenarios/engine/pcapng_file.h"
+#include "scenarios/engine/scenario.h"
+
+namespace rnicsim {
+
+struct CaptureOptions {
+  std::string file;  ///< what messages call it
+  /// Where the bytes go; who asked for the capture gives it its name once the run has ended well.
+  std::string unfinished;
+  std::string port_glob = "*";  ///< of port names
+};
+
+/// "host.A.nic0", in the order of port numbers.
+std::vector<std::string> port_names(const Scenario& scenario);
+/// Numbers of the ports whose names match.
+std::vector<std::uint32_t> ports_matching(const Scenario& scenario, const std::string& glob);
+
+class PacketCapture : public PacketTap {
+ public:
+  /// Throws ConfigError.
+  PacketCapture(const Scheduler& scheduler, const Scenario& scenario,
+                const CaptureOptions& options);
+  void packet(std::uint32_t port, const Packet& packet, Time time, PacketDirection direction,
+              const char* comment) override;
+  /// At the end of the run. Throws ConfigError if not everything could be written.
+  void close();
+
+ private:
+  struct Record {
+    Time time;
+    std::uint64_t number;  ///< in the order in which they were shown
+    std::uint32_t interface;
+    PacketDirection direction;
+    std::vector<std::uint8_t> frame;
+    std::string comment;
+    friend bool operator>(const Record& a, const Record& b) {
+      return a.time != b.time ? a.time > b.time : a.number > b.number;
+    }
+  };
+  void write_until(Time time);
+
+  const Scheduler& scheduler_;
+  std::vector<std::uint32_t> interface_of_port_;
+  PcapngFile file_;
+  std::priority_queue<Record, std::vector<Record>, std::greater<>> waiting_;
+  std::uint64_t shown_ = 0;
+};
+
+}  // namespace rnicsim
