@@ -10,6 +10,7 @@ namespace {
 constexpr CpuPlane kPlane = CpuPlane::kControl;
 constexpr std::uint8_t kMaxLogBlocks = 15;
 constexpr std::uint8_t kMaxLogCqSize = 22;
+constexpr std::uint8_t kMaxReads = 16;     // ConnectX: max_qp_rd_atom of its device attributes
 constexpr Bytes kDoorbellRecordBytes(64);  // a cache line of its own
 
 std::optional<std::uint8_t> mtu_code_of(std::uint32_t bytes) {
@@ -37,7 +38,26 @@ bool merge(const QpAttributes& from, abi::QpContext& into) {
   into.retry_count = from.retry_count.value_or(into.retry_count);
   into.rnr_retry = from.rnr_retry.value_or(into.rnr_retry);
   into.dscp = from.dscp.value_or(into.dscp);
-  return into.retry_count <= 7 && into.rnr_retry <= 7 && into.ack_timeout <= 31 && into.dscp <= 63;
+  into.min_rnr_timer = from.min_rnr_timer.value_or(into.min_rnr_timer);
+  into.max_rd_atomic = from.max_rd_atomic.value_or(into.max_rd_atomic);
+  into.max_dest_rd_atomic = from.max_dest_rd_atomic.value_or(into.max_dest_rd_atomic);
+  into.qkey = from.qkey.value_or(into.qkey);
+  return into.retry_count <= 7 && into.rnr_retry <= 7 && into.ack_timeout <= 31 &&
+         into.dscp <= 63 && into.min_rnr_timer <= 31 && into.max_rd_atomic <= kMaxReads &&
+         into.max_dest_rd_atomic <= kMaxReads;
+}
+
+Bytes send_ring_bytes(const abi::QpContext& context) {
+  return Bytes(std::uint64_t{abi::kWqeBlockBytes} << context.log_send_blocks);
+}
+
+bool has_receive_queue(const abi::QpContext& context) {
+  return (context.flags & abi::QpContext::kHasReceiveQueue) != 0;
+}
+
+ReceiveMapping receive_ring_of(const abi::QpContext& context) {
+  return {context.receive_ring, context.doorbell_record, context.log_receive_entries,
+          context.log_receive_segments};
 }
 
 }  // namespace
@@ -177,29 +197,59 @@ Errno Driver::destroy_cq(CpuTask& task, Cqn cqn) {
 Result<QpRings> Driver::create_qp(CpuTask& task, const QpInit& init) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
   if (init.log_send_blocks > kMaxLogBlocks || cqs_.used.count(init.send_cq.value()) == 0 ||
-      cqs_.used.count(init.receive_cq.value()) == 0)
+      cqs_.used.count(init.receive_cq.value()) == 0 ||
+      init.log_receive_entries > UserReceiveQueue::kMaxLogEntries ||
+      init.log_receive_segments > UserReceiveQueue::kMaxLogSegments)
     return Errno::kInvalid;
-  const Bytes ring_bytes(std::uint64_t{abi::kWqeBlockBytes} << init.log_send_blocks);
-  const auto ring = frames_.allocate_kernel(ring_bytes);
-  const auto record = frames_.allocate_kernel(kDoorbellRecordBytes);
-  const auto number = ring && record ? take_number(qps_, config_.log_qps) : std::nullopt;
+  auto context = make_qp_context(init);
+  const auto number = context ? take_number(qps_, config_.log_qps) : std::nullopt;
   if (!number) {
-    if (ring) frames_.release_kernel(*ring, ring_bytes);
-    if (record) frames_.release_kernel(*record, kDoorbellRecordBytes);
+    if (context) free_rings(*context);
     return Errno::kNoMemory;
   }
-  const std::uint8_t zero[abi::DoorbellRecord::kBytes] = {};
-  memory_.store(*record, zero, sizeof zero);
+  qps_.used.emplace(*number, *context);
+  QpRings rings{Qpn(*number), init.log_send_blocks, context->send_ring, context->doorbell_record,
+                std::nullopt};
+  if (init.has_receive_queue) rings.receive = receive_ring_of(*context);
+  return rings;
+}
+
+std::optional<abi::QpContext> Driver::make_qp_context(const QpInit& init) {
   abi::QpContext context;
   context.transport = init.transport;
   context.pd = init.pd;
   context.send_cqn = init.send_cq;
   context.receive_cqn = init.receive_cq;
-  context.send_ring = *ring;
   context.log_send_blocks = init.log_send_blocks;
-  context.doorbell_record = *record;
-  qps_.used.emplace(*number, context);
-  return QpRings{Qpn(*number), init.log_send_blocks, *ring, *record};
+  if (init.has_receive_queue) {
+    context.flags |= abi::QpContext::kHasReceiveQueue;
+    context.log_receive_entries = init.log_receive_entries;
+    context.log_receive_segments = init.log_receive_segments;
+  }
+  if (init.inline_receive) context.flags |= abi::QpContext::kInlineReceive;
+  const auto send = frames_.allocate_kernel(send_ring_bytes(context));
+  const auto record = frames_.allocate_kernel(kDoorbellRecordBytes);
+  std::optional<PhysicalAddress> receive;
+  if (init.has_receive_queue) receive = frames_.allocate_kernel(receive_ring_of(context).bytes());
+  context.send_ring = send.value_or(PhysicalAddress());
+  context.doorbell_record = record.value_or(PhysicalAddress());
+  context.receive_ring = receive.value_or(PhysicalAddress());
+  if (send && record && receive.has_value() == init.has_receive_queue) {
+    const std::uint8_t zero[abi::DoorbellRecord::kBytes] = {};
+    memory_.store(*record, zero, sizeof zero);
+    return context;
+  }
+  if (send) frames_.release_kernel(*send, send_ring_bytes(context));
+  if (record) frames_.release_kernel(*record, kDoorbellRecordBytes);
+  if (receive) frames_.release_kernel(*receive, receive_ring_of(context).bytes());
+  return std::nullopt;
+}
+
+void Driver::free_rings(const abi::QpContext& context) {
+  frames_.release_kernel(context.send_ring, send_ring_bytes(context));
+  frames_.release_kernel(context.doorbell_record, kDoorbellRecordBytes);
+  if (has_receive_queue(context))
+    frames_.release_kernel(context.receive_ring, receive_ring_of(context).bytes());
 }
 
 Errno Driver::modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted) {
@@ -208,6 +258,7 @@ Errno Driver::modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted) {
     wanted.send_consumer = 0;
     wanted.work_requests = 0;
     wanted.msn = 0;
+    wanted.receive_consumer = 0;
     const std::uint8_t zero[abi::DoorbellRecord::kBytes] = {};
     memory_.store(wanted.doorbell_record, zero, sizeof zero);
   }
@@ -249,13 +300,6 @@ Result<abi::QpContext> Driver::query_qp(CpuTask& task, Qpn qpn) {
   return context;
 }
 
-void Driver::free_qp(std::uint32_t qpn, const abi::QpContext& context) {
-  frames_.release_kernel(context.send_ring,
-                         Bytes(std::uint64_t{abi::kWqeBlockBytes} << context.log_send_blocks));
-  frames_.release_kernel(context.doorbell_record, kDoorbellRecordBytes);
-  give_number(qps_, qpn);
-}
-
 Errno Driver::destroy_qp(CpuTask& task, Qpn qpn) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
   const auto at = qps_.used.find(qpn.value());
@@ -266,7 +310,8 @@ Errno Driver::destroy_qp(CpuTask& task, Qpn qpn) {
     const Errno result = modify(task, qpn.value(), context);
     if (result != Errno::kOk) return result;
   }
-  free_qp(qpn.value(), context);
+  free_rings(context);
+  give_number(qps_, qpn.value());
   return Errno::kOk;
 }
 

@@ -7,7 +7,7 @@
 //
 // Models: protection domains, completion queues, queue pairs with their states (IBTA 10.3.1) and
 // modify by command, memory regions (memory_registration).
-// Ignores: shared receive queues and receive rings, resizing, event channels, address handles,
+// Ignores: shared receive queues, resizing, event channels, address handles,
 // per-process protection of objects. Rings are physically contiguous kernel memory that the process
 // maps, so they need no translation table of their own (mlx5 pages them).
 #pragma once
@@ -25,6 +25,7 @@
 #include "host/memory_registration.h"
 #include "host/mmio.h"
 #include "host/result.h"
+#include "host/user_receive_queue.h"
 #include "model/metrics.h"
 #include "model/nic_abi.h"
 #include "model/probe.h"
@@ -45,6 +46,7 @@ struct QpRings {
   std::uint8_t log_send_blocks = 0;
   PhysicalAddress send_ring;
   PhysicalAddress doorbell_record;
+  std::optional<ReceiveMapping> receive;  ///< with the same doorbell record
 };
 
 struct QpInit {
@@ -53,6 +55,10 @@ struct QpInit {
   Cqn receive_cq;
   Transport transport = Transport::kRc;
   std::uint8_t log_send_blocks = 7;  ///< at most 15: block indices have 16 bits
+  bool has_receive_queue = false;
+  std::uint8_t log_receive_entries = 0;
+  std::uint8_t log_receive_segments = 0;
+  bool inline_receive = false;
 };
 
 /// What modify changes; absent = as it was.
@@ -70,6 +76,10 @@ struct QpAttributes {
   std::optional<std::uint8_t> retry_count;
   std::optional<std::uint8_t> rnr_retry;
   std::optional<std::uint8_t> dscp;
+  std::optional<std::uint8_t> min_rnr_timer;       ///< code of IBTA table 46
+  std::optional<std::uint8_t> max_rd_atomic;       ///< READs and atomics outstanding, at most 16
+  std::optional<std::uint8_t> max_dest_rd_atomic;  ///< of the other side, here
+  std::optional<std::uint32_t> qkey;
 };
 
 class Driver {
@@ -113,7 +123,9 @@ class Driver {
   static void give_number(Slots<T>& slots, std::uint32_t number);
   Errno allocate_tables();
   Errno modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted);
-  void free_qp(std::uint32_t qpn, const abi::QpContext& context);
+  /// Allocates the rings; nothing if there is no memory or no number left.
+  std::optional<abi::QpContext> make_qp_context(const QpInit& init);
+  void free_rings(const abi::QpContext& context);
   void write_cq_context(Cqn cqn, const abi::CqContext& context);
 
   DriverConfig config_;

@@ -4,14 +4,13 @@
 #include <algorithm>
 
 #include "model/byte_order.h"
+#include "model/invariant.h"
 
 namespace rnicsim {
 
 namespace {
 
 constexpr CpuPlane kPlane = CpuPlane::kData;
-constexpr std::uint64_t kMaxMessage = 1ULL << 31;    // IBTA 9.7.7
-constexpr std::uint32_t kMaxDataSegment = 1u << 30;  // a data segment counts in 31 bits
 
 constexpr std::uint8_t log2_up(std::uint32_t n) {
   std::uint8_t log = 0;
@@ -19,90 +18,8 @@ constexpr std::uint8_t log2_up(std::uint32_t n) {
   return log;
 }
 
-bool has_remote_address(abi::WqeOpcode opcode) {
-  return opcode == abi::WqeOpcode::kRdmaWrite || opcode == abi::WqeOpcode::kRdmaWriteImm ||
-         opcode == abi::WqeOpcode::kRdmaRead;
-}
-
-bool is_supported(abi::WqeOpcode opcode) {
-  return has_remote_address(opcode) || opcode == abi::WqeOpcode::kSend ||
-         opcode == abi::WqeOpcode::kSendImm;
-}
-
-/// A work queue entry under construction.
-struct Wqe {
-  std::uint8_t bytes[abi::kMaxWqeBytes] = {};
-  std::uint32_t length = 0;
-  std::uint32_t data_segments = 0;
-  std::uint64_t payload = 0;
-
-  std::uint8_t* segment() {
-    std::uint8_t* at = bytes + length;
-    length += abi::kSegmentBytes;
-    return at;
-  }
-  std::uint32_t blocks() const {
-    return static_cast<std::uint32_t>(divide_up(length, abi::kWqeBlockBytes));
-  }
-};
-
-bool add_data_segments(Wqe& wqe, const ScatterGather& element) {
-  // Whatever is too long for one segment's 31 bit count is described by several.
-  std::uint64_t address = element.address.value();
-  for (std::uint32_t left = element.length; left != 0;) {
-    const std::uint32_t piece = left < 2 * kMaxDataSegment ? left : kMaxDataSegment;
-    if (wqe.length + abi::kSegmentBytes > abi::kMaxWqeBytes) return false;
-    abi::DataSegment{piece, element.lkey, VirtualAddress(address)}.write(wqe.segment());
-    ++wqe.data_segments;
-    address += piece;
-    left -= piece;
-  }
-  return true;
-}
-
-Errno add_inline_data(Wqe& wqe, const SendRequest& request, const PageTable& pages) {
-  const std::uint32_t begin = wqe.length;
-  std::uint32_t end = begin + abi::InlineSegment::kHeaderBytes;
-  for (std::uint32_t i = 0; i < request.list_length; ++i) {
-    const ScatterGather& element = request.list[i];
-    if (element.length > abi::kMaxWqeBytes - end) return Errno::kInvalid;
-    if (element.length != 0 && !pages.load(element.address, wqe.bytes + end, element.length))
-      return Errno::kFault;
-    end += element.length;
-  }
-  abi::InlineSegment{static_cast<std::uint32_t>(wqe.payload)}.write(wqe.bytes + begin);
-  wqe.length = static_cast<std::uint32_t>(divide_up(end, abi::kSegmentBytes)) * abi::kSegmentBytes;
-  return Errno::kOk;
-}
-
-Errno build(Wqe& wqe, const QueuePair& qp, const SendRequest& request, const PageTable& pages) {
-  if (!is_supported(request.opcode)) return Errno::kInvalid;
-  if (request.inline_data && request.opcode == abi::WqeOpcode::kRdmaRead) return Errno::kInvalid;
-  for (std::uint32_t i = 0; i < request.list_length; ++i) wqe.payload += request.list[i].length;
-  if (wqe.payload > (request.inline_data ? qp.max_inline() : kMaxMessage)) return Errno::kInvalid;
-  std::uint8_t* control = wqe.segment();
-  if (has_remote_address(request.opcode))
-    abi::RemoteAddressSegment{request.remote_address, request.rkey}.write(wqe.segment());
-  if (request.inline_data) {
-    const Errno result = add_inline_data(wqe, request, pages);
-    if (result != Errno::kOk) return result;
-  } else {
-    for (std::uint32_t i = 0; i < request.list_length; ++i)
-      if (!add_data_segments(wqe, request.list[i])) return Errno::kInvalid;
-  }
-  abi::ControlSegment head;
-  head.wqe_index = qp.producer();
-  head.opcode = request.opcode;
-  head.qpn = qp.qpn();
-  head.segments = static_cast<std::uint8_t>(wqe.length / abi::kSegmentBytes);
-  head.flags = request.signaled ? abi::ControlSegment::kSignaled : 0;
-  head.immediate = request.immediate;
-  head.write(control);
-  return Errno::kOk;
-}
-
 /// Whole blocks, in two pieces if the entry wraps at the end of the ring.
-void store_wqe(Memory& memory, const QueuePair& qp, const Wqe& wqe) {
+void store_wqe(Memory& memory, const QueuePair& qp, const BuiltWqe& wqe) {
   const std::uint32_t first = qp.producer() & (qp.blocks() - 1);
   const std::uint32_t before_end = std::min(wqe.blocks(), qp.blocks() - first);
   const std::uint32_t split = before_end * abi::kWqeBlockBytes;
@@ -144,11 +61,15 @@ Result<QueuePair*> Verbs::create_qp(CpuTask& task, const QueuePairInit& init) {
   kernel.receive_cq = init.receive_cq->cqn();
   kernel.transport = init.transport;
   kernel.log_send_blocks = log2_up(init.max_send_requests);
+  kernel.has_receive_queue = init.max_recv_requests != 0;
+  kernel.log_receive_entries = log2_up(init.max_recv_requests);
+  kernel.log_receive_segments = log2_up(init.max_recv_segments);
+  kernel.inline_receive = init.inline_receive;
   const Result<QpRings> rings = driver_.create_qp(task, kernel);
   if (!rings.ok()) return rings.error;
   const std::uint32_t qpn = rings.value.qpn.value();
   if (qps_.size() <= qpn) qps_.resize(qpn + 1);
-  qps_[qpn] = std::make_unique<QueuePair>(rings.value, init.max_inline);
+  qps_[qpn] = std::make_unique<QueuePair>(rings.value, init);
   return qps_[qpn].get();
 }
 
@@ -161,6 +82,7 @@ Errno Verbs::destroy_qp(CpuTask& task, QueuePair* qp) {
 Errno Verbs::modify_qp(CpuTask& task, QueuePair* qp, const QpAttributes& attributes) {
   const Errno result = driver_.modify_qp(task, qp->qpn(), attributes);
   if (result == Errno::kOk && attributes.state == QpState::kReset) qp->reset();
+  if (result == Errno::kOk && attributes.state == QpState::kErr) qp->set_failed();
   return result;
 }
 
@@ -185,8 +107,8 @@ Verbs::PostResult Verbs::post_send(CpuTask& task, QueuePair* qp, const SendReque
 Errno Verbs::add_request(CpuTask& task, QueuePair& qp, const SendRequest& request,
                          Posting& posting) {
   const Time begin = task.now();
-  Wqe wqe;
-  const Errno result = build(wqe, qp, request, pages_);
+  BuiltWqe wqe;
+  const Errno result = build_wqe(wqe, qp.send_traits(), request, pages_);
   if (result != Errno::kOk) return result;
   if (wqe.blocks() > qp.free_blocks()) return Errno::kNoMemory;
   Cycles cycles = config_.post + config_.post_per_segment * wqe.data_segments;
@@ -204,7 +126,7 @@ Errno Verbs::add_request(CpuTask& task, QueuePair& qp, const SendRequest& reques
   QueuePair::Slot slot;
   slot.id = request.id;
   slot.bytes = wqe.payload;
-  slot.opcode = request.opcode;
+  slot.opcode = completed_as(request.opcode);
   qp.push(wqe.blocks(), slot);
   probe_(task.now(), ProbeKind::kPostSend, posting.last, 0, static_cast<std::uint64_t>(begin.ps()),
          wqe.payload);
@@ -224,6 +146,40 @@ void Verbs::ring_doorbell(CpuTask& task, QueuePair& qp, const Posting& posting) 
          static_cast<std::uint64_t>(begin.ps()), (posting.cycles + config_.doorbell).count());
 }
 
+Verbs::PostResult Verbs::post_recv(CpuTask& task, QueuePair* qp, const ReceiveRequest* requests,
+                                   std::uint32_t count) {
+  if (qp->receives() == nullptr) return {Errno::kInvalid, 0};
+  const PostResult result = post_receives(task, *qp->receives(), requests, count);
+  if (result.posted != 0 && qp->failed()) ring_receive_doorbell(task, *qp);
+  return result;
+}
+
+Verbs::PostResult Verbs::post_receives(CpuTask& task, UserReceiveQueue& queue,
+                                       const ReceiveRequest* requests, std::uint32_t count) {
+  PostResult result;
+  while (result.posted < count) {
+    const ReceiveRequest& request = requests[result.posted];
+    result.error = queue.post(memory_, request);
+    if (result.error != Errno::kOk) break;
+    task.charge(kPlane, CpuCategory::kPosting,
+                config_.post_receive + config_.post_per_segment * request.list_length);
+    ++result.posted;
+  }
+  if (result.posted != 0) {
+    task.run(kPlane, CpuCategory::kDoorbell, config_.receive_record);
+    queue.publish(memory_);
+  }
+  return result;
+}
+
+void Verbs::ring_receive_doorbell(CpuTask& task, QueuePair& qp) {
+  task.run(kPlane, CpuCategory::kDoorbell, config_.doorbell);
+  std::uint8_t ring[8];
+  store_be32(ring, qp.qpn().value());
+  store_be32(ring + 4, qp.receives()->posted());
+  mmio_.mmio_write(task.now(), abi::kUarOffset + abi::kReceiveDoorbell, ring, sizeof ring);
+}
+
 bool Verbs::entry_ready(const CompletionQueue& cq) const {
   std::uint8_t last = 0;
   memory_.load(PhysicalAddress(cq.next_entry().value() + abi::Cqe::kOwnerOffset), &last, 1);
@@ -239,7 +195,7 @@ std::uint32_t Verbs::take_entries(CpuTask& task, CompletionQueue& cq, WorkComple
     memory_.load(cq.next_entry(), image, sizeof image);
     cq.advance();
     task.charge(kPlane, CpuCategory::kPolling, config_.completion);
-    out[count] = complete(abi::Cqe::read(image));
+    out[count] = complete(task, abi::Cqe::read(image));
     probe_(task.now(), ProbeKind::kCompletionPolled, out[count].work_request, 0,
            static_cast<std::uint64_t>(out[count].status), out[count].bytes);
   }
@@ -248,24 +204,76 @@ std::uint32_t Verbs::take_entries(CpuTask& task, CompletionQueue& cq, WorkComple
     store_be32(record, cq.consumer());
     memory_.store(cq.doorbell_record(), record, sizeof record);
   }
+  while (!newly_failed_.empty()) ring_receive_doorbell(task, *newly_failed_.take());
   return count;
 }
 
-WorkCompletion Verbs::complete(const abi::Cqe& cqe) {
+WorkCompletion Verbs::complete(CpuTask& task, const abi::Cqe& cqe) {
   WorkCompletion completion;
-  completion.status =
-      cqe.opcode == abi::CqeOpcode::kRequest ? CompletionStatus::kSuccess : cqe.status;
+  const bool failed =
+      cqe.opcode == abi::CqeOpcode::kRequestError || cqe.opcode == abi::CqeOpcode::kResponseError;
+  completion.status = failed ? cqe.status : CompletionStatus::kSuccess;
   completion.vendor_syndrome = cqe.vendor_syndrome;
   completion.qpn = cqe.qpn;
   const std::uint32_t qpn = cqe.qpn.value();
+  const bool request =
+      cqe.opcode == abi::CqeOpcode::kRequest || cqe.opcode == abi::CqeOpcode::kRequestError;
+  if (!request) completion.opcode = WcOpcode::kReceive;
   // An entry of a queue pair that has been destroyed meanwhile names no request.
   if (qpn >= qps_.size() || qps_[qpn] == nullptr) return completion;
-  const QueuePair::Slot& slot = qps_[qpn]->complete(cqe.wqe_counter);
+  QueuePair& qp = *qps_[qpn];
+  if (request)
+    complete_send(qp, cqe, completion);
+  else
+    complete_receive(task, qp, cqe, completion);
+  if (failed) note_failure(qp);
+  return completion;
+}
+
+void Verbs::complete_send(QueuePair& qp, const abi::Cqe& cqe, WorkCompletion& completion) {
+  const QueuePair::Slot& slot = qp.complete(cqe.wqe_counter);
   completion.id = slot.id;
   completion.opcode = slot.opcode;
   completion.bytes = slot.bytes;
   completion.work_request = WorkRequestId(driver_.nic(), cqe.qpn, slot.request);
-  return completion;
+}
+
+void Verbs::complete_receive(CpuTask& task, QueuePair& qp, const abi::Cqe& cqe,
+                             WorkCompletion& completion) {
+  if (qp.receives() == nullptr)
+    throw InvariantBroken("verbs", task.now(), "a receive of a queue pair that has no receives");
+  UserReceiveQueue& queue = *qp.receives();
+  completion.bytes = cqe.byte_count;
+  completion.source_qpn = cqe.source_qpn;
+  if ((cqe.flags & abi::Cqe::kGrh) != 0) completion.flags |= WorkCompletion::kGrh;
+  switch (cqe.opcode) {
+    case abi::CqeOpcode::kResponseWriteImm:
+      completion.opcode = WcOpcode::kReceiveRdmaWithImmediate;
+      [[fallthrough]];
+    case abi::CqeOpcode::kResponseSendImm:
+      completion.flags |= WorkCompletion::kWithImmediate;
+      completion.immediate = cqe.immediate;
+      break;
+    case abi::CqeOpcode::kResponseSendInvalidate:
+      completion.flags |= WorkCompletion::kWithInvalidate;
+      completion.invalidated = MemoryKey(cqe.immediate);
+      break;
+    default:
+      break;
+  }
+  if ((cqe.flags & abi::Cqe::kInlineData) != 0) {
+    const std::uint32_t bytes = std::min(cqe.byte_count, abi::Cqe::kInlineBytes);
+    task.charge_copy(kPlane, Bytes(bytes));
+    completion.status = queue.scatter(pages_, cqe.wqe_counter, cqe.inline_data.data(), bytes);
+  }
+  completion.id = queue.complete(cqe.wqe_counter);
+}
+
+/// Receives posted since the NIC looked last, before anybody knew of the error, are not lost.
+void Verbs::note_failure(QueuePair& qp) {
+  if (!qp.failed() && qp.receives() != nullptr && qp.receives()->outstanding())
+    newly_failed_.push(&qp);
+  qp.set_failed();
 }
 
 std::uint32_t Verbs::poll_cq(CpuTask& task, CompletionQueue* cq, WorkCompletion* out,

@@ -2,17 +2,19 @@
 // The verbs library of one process (user space): what an application calls to use the NIC.
 //
 // Kernel objects (regions, queues, queue pairs) are made by the driver; the data path bypasses it:
-// post_send writes work queue entries into the send queue in host RAM (control, remote address,
-// data or inline segments, model/nic_abi), updates the doorbell record and rings the doorbell with
-// one 8 B MMIO store; poll_cq reads completion entries and their owner bit from host RAM.
+// post_send writes work queue entries into the send queue in host RAM (host/wqe_builder), updates
+// the doorbell record and rings the doorbell with one 8 B MMIO store; post_recv writes entries and
+// a doorbell record only (host/user_receive_queue); poll_cq reads completion entries and their
+// owner bit from host RAM, and copies what came inline to where its receive wanted it.
 //
 // Nothing here knows who calls: an application is calls with a CpuTask, and memory. The cycles of a
 // call depend on the number of entries, segments and inline bytes, never on the message's size.
 // Models: cycles by call (VerbsConfig), ring space, owner bits, flushed and failed entries.
 // With `blue_flame` a lone entry of 64 B is stored to the doorbell register whole.
-// Ignores: receive queues (one-sided operations need none at the target), atomics, locks,
-// cleaning a completion queue: before a move to RESET or destroy_qp the application polls what is
-// still coming, or it will read entries of a queue pair that has forgotten them.
+// The first failed completion of a queue pair rings its receive doorbell, for receives that were
+// posted after the NIC had flushed the queue and before the program knew.
+// Ignores: locks, cleaning a completion queue: before a move to RESET or destroy_qp the application
+// polls what is still coming, or it will read entries of a queue pair that has forgotten them.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,7 @@
 #include "host/verbs_queues.h"
 #include "model/nic_abi.h"
 #include "model/probe.h"
+#include "model/ring.h"
 
 namespace rnicsim {
 
@@ -70,6 +73,13 @@ class Verbs {
   Errno post_send(CpuTask& task, QueuePair* qp, const SendRequest& request) {
     return post_send(task, qp, &request, 1).error;
   }
+  /// Posts receives, in order: entries in the ring, then once the doorbell record. No MMIO store,
+  /// unless the queue pair is known to be in error. Stops as post_send does.
+  PostResult post_recv(CpuTask& task, QueuePair* qp, const ReceiveRequest* requests,
+                       std::uint32_t count);
+  Errno post_recv(CpuTask& task, QueuePair* qp, const ReceiveRequest& request) {
+    return post_recv(task, qp, &request, 1).error;
+  }
   /// Takes up to `capacity` completions that are there now; returns how many.
   std::uint32_t poll_cq(CpuTask& task, CompletionQueue* cq, WorkCompletion* out,
                         std::uint32_t capacity);
@@ -85,10 +95,17 @@ class Verbs {
   struct Posting;
   Errno add_request(CpuTask& task, QueuePair& qp, const SendRequest& request, Posting& posting);
   void ring_doorbell(CpuTask& task, QueuePair& qp, const Posting& posting);
+  PostResult post_receives(CpuTask& task, UserReceiveQueue& queue, const ReceiveRequest* requests,
+                           std::uint32_t count);
+  void ring_receive_doorbell(CpuTask& task, QueuePair& qp);
   bool entry_ready(const CompletionQueue& cq) const;
   std::uint32_t take_entries(CpuTask& task, CompletionQueue& cq, WorkCompletion* out,
                              std::uint32_t capacity);
-  WorkCompletion complete(const abi::Cqe& cqe);
+  WorkCompletion complete(CpuTask& task, const abi::Cqe& cqe);
+  void complete_send(QueuePair& qp, const abi::Cqe& cqe, WorkCompletion& completion);
+  void complete_receive(CpuTask& task, QueuePair& qp, const abi::Cqe& cqe,
+                        WorkCompletion& completion);
+  void note_failure(QueuePair& qp);
 
   VerbsConfig config_;
   Driver& driver_;
@@ -98,6 +115,7 @@ class Verbs {
   Probe probe_;
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  ///< by number; null where not ours
+  Ring<QueuePair*> newly_failed_;                ///< their receives need a doorbell
 };
 
 }  // namespace rnicsim

@@ -97,6 +97,26 @@ TEST_CASE("A queue pair goes through its states by command, and by no other way"
     REQUIRE(context.next_send_psn == Psn(88));
     REQUIRE(context.retry_count == 7);
 
+    QpAttributes reads;
+    reads.max_rd_atomic = 16;
+    reads.max_dest_rd_atomic = 4;
+    reads.min_rnr_timer = 31;
+    reads.qkey = 0x80010000;
+    REQUIRE(host.driver.modify_qp(task, qpn, reads) == Errno::kOk);
+    REQUIRE(context.max_rd_atomic == 16);
+    REQUIRE(context.max_dest_rd_atomic == 4);
+    REQUIRE(context.min_rnr_timer == 31);
+    REQUIRE(context.qkey == 0x80010000);
+    const auto refused = [&](auto QpAttributes::*field, std::uint8_t value) {
+      QpAttributes attributes;
+      attributes.*field = value;
+      return host.driver.modify_qp(task, qpn, attributes) == Errno::kInvalid;
+    };
+    REQUIRE(refused(&QpAttributes::max_rd_atomic, 17));
+    REQUIRE(refused(&QpAttributes::max_dest_rd_atomic, 17));
+    REQUIRE(refused(&QpAttributes::min_rnr_timer, 32));
+    REQUIRE(refused(&QpAttributes::retry_count, 8));
+
     rts.path_mtu = 1000;
     REQUIRE(host.driver.modify_qp(task, qpn, rts) == Errno::kInvalid);
     REQUIRE(modify(S::kSqd) == Errno::kOk);
@@ -123,6 +143,13 @@ TEST_CASE("Destroying objects gives all their memory back, in the order that the
     init.receive_cq = Cqn(999);
     REQUIRE(host.driver.create_qp(task, init).error == Errno::kInvalid);
     init.receive_cq = cq;
+    init.has_receive_queue = true;
+    init.log_receive_segments = 6;
+    REQUIRE(host.driver.create_qp(task, init).error == Errno::kInvalid);
+    init.log_receive_segments = 2;
+    init.log_receive_entries = 16;
+    REQUIRE(host.driver.create_qp(task, init).error == Errno::kInvalid);
+    init.log_receive_entries = 5;
     const Qpn qpn = host.driver.create_qp(task, init).value.qpn;
     QpAttributes attributes;
     attributes.state = QpState::kInit;

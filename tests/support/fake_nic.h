@@ -81,6 +81,24 @@ class FakeNic : public MmioPort {
     return abi::CqContext::read(image.data());
   }
   abi::QpContext& qp(Qpn qpn) { return qps_[qpn.value()]; }
+
+  /// A message arrives now: takes the queue pair's next receive, which must be posted, and writes
+  /// `cqe` as its completion. Returns the entry taken.
+  std::vector<std::uint8_t> deliver(Qpn qpn, abi::Cqe cqe) {
+    abi::QpContext& context = qps_[qpn.value()];
+    if (load_u32(context.doorbell_record) == context.receive_consumer)
+      throw std::runtime_error("fake NIC: no receive is posted");
+    cqe.wqe_counter = static_cast<std::uint16_t>(context.receive_consumer);
+    const std::uint32_t bytes = abi::kSegmentBytes << context.log_receive_segments;
+    const std::uint32_t index =
+        context.receive_consumer++ & ((1u << context.log_receive_entries) - 1);
+    std::vector<std::uint8_t> entry(bytes);
+    memory_.load(PhysicalAddress(context.receive_ring.value() + std::uint64_t{index} * bytes),
+                 entry.data(), bytes);
+    cqe.qpn = qpn;
+    complete(context.receive_cqn, cqe);
+    return entry;
+  }
   std::uint32_t load_u32(PhysicalAddress at) const { return load_be32(load<4>(at.value()).data()); }
 
  private:
@@ -108,7 +126,7 @@ class FakeNic : public MmioPort {
       std::copy(write.data.begin(), write.data.end(), image);
       rung_.push(abi::ControlSegment::read(image));
       scheduler_.at(now + wqe_latency, call<&FakeNic::fetch>(this));
-    } else {
+    } else if (write.offset != abi::kUarOffset + abi::kReceiveDoorbell || write.data.size() != 8) {
       throw std::runtime_error("fake NIC: no such register");
     }
   }
@@ -186,14 +204,18 @@ class FakeNic : public MmioPort {
   }
 
   void complete(Cqn cqn, Qpn qpn, std::uint16_t wqe_counter, bool failed) {
-    const abi::CqContext context = cq_context(cqn);
-    std::uint32_t& producer = producers_[cqn.value()];
     abi::Cqe cqe;
     cqe.opcode = failed ? abi::CqeOpcode::kRequestError : abi::CqeOpcode::kRequest;
-    cqe.owner = (producer >> context.log_size & 1) != 0;
     cqe.status = status;
     cqe.qpn = qpn;
     cqe.wqe_counter = wqe_counter;
+    complete(cqn, cqe);
+  }
+
+  void complete(Cqn cqn, abi::Cqe cqe) {
+    const abi::CqContext context = cq_context(cqn);
+    std::uint32_t& producer = producers_[cqn.value()];
+    cqe.owner = (producer >> context.log_size & 1) != 0;
     std::uint8_t image[abi::Cqe::kBytes];
     cqe.write(image);
     const std::uint32_t index = producer++ & ((1u << context.log_size) - 1);
