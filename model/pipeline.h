@@ -22,17 +22,9 @@ class Pipeline {
       : clock_(clock), latency_(config.latency), interval_(config.interval) {}
 
   /// Work that is ready at `ready` enters at the next free edge; returns when it leaves.
-  Time enter(Time ready) {
-    std::uint64_t edge = clock_.index_at_or_after(ready);
-    if (edge < next_edge_) {
-      stalled_ += clock_.edge(next_edge_) - clock_.edge(edge);
-      edge = next_edge_;
-    }
-    next_edge_ = edge + interval_.count();
-    busy_ += interval_;
-    ++entered_;
-    return clock_.edge(edge + latency_.count());
-  }
+  Time enter(Time ready) { return clock_.edge(take_edge(ready) + latency_.count()); }
+  /// The same; returns when it enters.
+  Time begin(Time ready) { return clock_.edge(take_edge(ready)); }
   /// The first edge at or after `ready` at which work could enter.
   Time next_entry(Time ready) const {
     const std::uint64_t edge = clock_.index_at_or_after(ready);
@@ -43,6 +35,18 @@ class Pipeline {
   std::uint64_t entered() const { return entered_; }
 
  private:
+  std::uint64_t take_edge(Time ready) {
+    std::uint64_t edge = clock_.index_at_or_after(ready);
+    if (edge < next_edge_) {
+      stalled_ += clock_.edge(next_edge_) - clock_.edge(edge);
+      edge = next_edge_;
+    }
+    next_edge_ = edge + interval_.count();
+    busy_ += interval_;
+    ++entered_;
+    return edge;
+  }
+
   const Clock& clock_;
   Cycles latency_;
   Cycles interval_;

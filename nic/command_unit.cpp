@@ -3,12 +3,15 @@
 
 #include <algorithm>
 
+#include "nic/requester.h"
+#include "nic/responder.h"
 #include "nic/wqe_fetch.h"
 
 namespace rnicsim {
 
 namespace {
 
+constexpr Time kQuiescePoll = Time::ns(100);  // assumption: a firmware loop
 constexpr std::uint8_t kMaxLogObjects = 24;  // numbers of queue pairs, queues and keys have 24 bits
 
 std::uint32_t mailbox_bytes(abi::CommandOpcode opcode) {
@@ -37,10 +40,12 @@ void CommandUnitConfig::describe(Fields& fields) {
 void CommandUnit::ring(PhysicalAddress entry) {
   if (active_) {
     rung_again_ = true;
+    most_ = 2;
     rung_address_ = entry;
     return;
   }
   active_ = true;
+  most_ = std::max(most_, 1u);
   busy_since_ = w_.scheduler.now();
   entry_address_ = entry;
   dma(false, entry, entry_bytes_.data(), abi::CommandEntry::kBytes,
@@ -88,7 +93,24 @@ void CommandUnit::execute() {
   ++commands_;
   const abi::CommandStatus status = run();
   if (status != abi::CommandStatus::kOk) ++failed_;
-  finish(status);
+  if (status != abi::CommandStatus::kOk || opcode != abi::CommandOpcode::kDisableKey) {
+    finish(status);
+    return;
+  }
+  judged_ = w_.responder.judged();
+  made_ = w_.requester.made();
+  quiesce_since_ = w_.scheduler.now();
+  quiesce();
+}
+
+/// Firmware looks again and again until both sides are past what they had allowed.
+void CommandUnit::quiesce() {
+  if (!w_.responder.has_passed(judged_) || !w_.requester.has_passed(made_)) {
+    w_.scheduler.at(w_.scheduler.now() + kQuiescePoll, call<&CommandUnit::quiesce>(this));
+    return;
+  }
+  quiescing_ += w_.scheduler.now() - quiesce_since_;
+  finish(abi::CommandStatus::kOk);
 }
 
 abi::CommandStatus CommandUnit::run() {
@@ -129,6 +151,11 @@ abi::CommandStatus CommandUnit::run() {
       return entry_.opcode == CommandOpcode::kModifyQp ? modify_qp(present) : query_qp(*present);
     }
     case CommandOpcode::kInitHca:
+    case CommandOpcode::kCreateEq:
+    case CommandOpcode::kDestroyEq:
+    case CommandOpcode::kCreateSrq:
+    case CommandOpcode::kDestroySrq:
+    case CommandOpcode::kArmSrq:
       break;
   }
   return CommandStatus::kBadOpcode;
@@ -199,6 +226,8 @@ void CommandUnit::report(const MetricScope& scope) const {
   scope.count("commands", commands_, "commands executed");
   scope.count("failed", failed_, "of these, refused with a status");
   scope.time("busy", busy_, "time with a command under way");
+  scope.time("stalled.quiesce", quiescing_, "time in which the end of a key's use was waited for");
+  scope.count("occupancy.max", most_, "most commands under way or rung for");
 }
 
 }  // namespace rnicsim

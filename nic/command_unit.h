@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Executes the driver's commands (model/nic_abi): reads the command entry and, where there is one,
 // its mailbox from host RAM by DMA, works for `latency` (firmware), writes the result back, the
-// owner byte last. One command at a time.
+// owner byte last. One command at a time; a doorbell that comes meanwhile is kept. Before it
+// reports a key as gone it waits until nothing that was allowed by it is on its way to host memory.
 #pragma once
 
 #include <array>
@@ -25,6 +26,9 @@ struct CommandUnitConfig {
   void describe(Fields& fields);
 };
 
+class Requester;
+class Responder;
+
 class CommandUnit {
  public:
   struct Wiring {
@@ -37,6 +41,8 @@ class CommandUnit {
     QueuePairTable& qps;
     Completer& completer;
     WqeFetch& wqe_fetch;
+    Requester& requester;
+    Responder& responder;
   };
   CommandUnit(const Wiring& wiring, const CommandUnitConfig& config)
       : w_(wiring), config_(config) {}
@@ -53,6 +59,7 @@ class CommandUnit {
   abi::CommandStatus run();
   abi::CommandStatus modify_qp(abi::QpContext* present);
   abi::CommandStatus query_qp(const abi::QpContext& present);
+  void quiesce();
   void finish(abi::CommandStatus status);
   void end_command();
   void dma(bool write, PhysicalAddress address, std::uint8_t* data, std::uint32_t bytes,
@@ -68,8 +75,13 @@ class CommandUnit {
   bool active_ = false;
   bool initialised_ = false;
   bool rung_again_ = false;
+  std::uint64_t judged_ = 0;  ///< by the responder when the key was disabled
+  std::uint64_t made_ = 0;    ///< by the requester
+  Time quiesce_since_;
+  Time quiescing_;
   std::uint64_t commands_ = 0;
   std::uint64_t failed_ = 0;
+  std::uint32_t most_ = 0;
   Time busy_;
   Time busy_since_;
 };

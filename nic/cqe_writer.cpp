@@ -5,6 +5,11 @@
 
 namespace rnicsim {
 
+void CqeWriterConfig::describe(Fields& fields) {
+  pipeline.describe(fields);
+  fields.field("queue", queue, range(1, 4096), "entries that wait to be written");
+}
+
 void CqeWriter::write(Cqn cqn, const abi::Cqe& cqe, WorkRequestId work_request, Time ready) {
   queue_.push({cqn, cqe, work_request, ready});
   most_queued_ = std::max(most_queued_, queue_.size());
@@ -15,7 +20,7 @@ void CqeWriter::arm() {
   if (armed_ || queue_.empty()) return;
   armed_ = true;
   // The entry may have entered the pipeline behind the one before it, before now.
-  const Time written = pipeline_.enter(queue_.front().ready);
+  const Time written = context_port_.enter(pipeline_.enter(queue_.front().ready));
   scheduler_.at(std::max(written, scheduler_.now()), call<&CqeWriter::write_front>(this));
 }
 
@@ -27,7 +32,14 @@ void CqeWriter::write_front() {
   }
   abi::CqContext* context =
       contexts_.lookup(front.cqn.value(), call<&CqeWriter::write_front>(this), front.work_request);
-  if (context == nullptr) return;
+  if (context == nullptr) {
+    if (context_since_ == Time::never()) context_since_ = scheduler_.now();
+    return;
+  }
+  if (context_since_ != Time::never()) {
+    stalled_context_ += scheduler_.now() - context_since_;
+    context_since_ = Time::never();
+  }
   if (!context->valid) {
     drop_front();
     return;
@@ -51,18 +63,22 @@ void CqeWriter::write_front() {
   if (cqe.status != CompletionStatus::kSuccess) ++errors_;
   probe(scheduler_.now(), ProbeKind::kCqeWritten, front.work_request, 0,
         static_cast<std::uint64_t>(front.ready.ps()), static_cast<std::uint64_t>(cqe.status));
+  pcie_.submit(std::move(request));
+  pop_front();
+}
+
+void CqeWriter::pop_front() {
+  const bool was_full = !has_room();
   queue_.pop();
   armed_ = false;
-  pcie_.submit(std::move(request));
   arm();
+  if (was_full && room_) room_();
 }
 
 /// Software gave its queue pair a completion queue that does not exist: there is nowhere to write.
 void CqeWriter::drop_front() {
   ++dropped_;
-  queue_.pop();
-  armed_ = false;
-  arm();
+  pop_front();
 }
 
 void CqeWriter::report(const MetricScope& scope) const {
@@ -71,6 +87,8 @@ void CqeWriter::report(const MetricScope& scope) const {
   scope.count("dropped", dropped_, "entries of completion queues that do not exist");
   scope.time("busy", pipeline_.busy(), "time the writer's pipeline was taken");
   scope.time("stalled.interval", pipeline_.stalled(), "entries waited for the pipeline");
+  scope.time("stalled.context", stalled_context_,
+             "time in which an entry waited for its queue's context");
   scope.count("occupancy.max", most_queued_, "most entries waiting");
 }
 

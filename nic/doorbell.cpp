@@ -24,6 +24,15 @@ bool is_send_size(unsigned bytes) {
 
 }  // namespace
 
+bool Doorbell::is_send(const Write& write) {
+  return is_send_doorbell(write.offset) && is_send_size(write.bytes);
+}
+
+bool Doorbell::is_command_register(const Write& write) {
+  return (write.offset == abi::kCommandQueueAddress && write.bytes == 8) ||
+         (write.offset == abi::kCommandDoorbell && write.bytes == 4);
+}
+
 std::uint64_t Doorbell::Write::value() const {
   return bytes == 4 ? load_be32(data.data()) : load_be64(data.data());
 }
@@ -90,15 +99,33 @@ void Doorbell::access(tlm::tlm_generic_payload& payload, Time time) {
 /// The oldest write takes effect: writes come through one ordered link.
 void Doorbell::arrived() {
   const Write write = arriving_.take();
-  if (is_send_doorbell(write.offset) && is_send_size(write.bytes) &&
-      fifo_.size() == config_.depth) {
+  if (is_send(write) && fifo_.size() >= config_.depth) {
     ++lost_count_;
     lost_.insert(abi::ControlSegment::read(write.data.data()).qpn.value());
     return;
   }
+  if (!is_command_register(write) && !is_send(write)) {
+    ++ignored_;
+    return;
+  }
+  if (overwrites(write)) return;
   fifo_.push(write);
   most_ = std::max(most_, fifo_.size());
-  scheduler_.at(pipeline_.enter(scheduler_.now()), call<&Doorbell::serve>(this));
+  Time served = pipeline_.enter(scheduler_.now());
+  if (is_send(write)) served = wqe_fetch_.look_up(served);
+  last_ = std::max(last_, served);
+  scheduler_.at(last_, call<&Doorbell::serve>(this));
+}
+
+/// A command register that has been written and not yet read by the firmware takes the new value.
+bool Doorbell::overwrites(const Write& write) {
+  if (!is_command_register(write)) return false;
+  for (std::size_t i = 0; i < fifo_.size(); ++i) {
+    if (fifo_.at(i).offset != write.offset) continue;
+    fifo_.at(i) = write;
+    return true;
+  }
+  return false;
 }
 
 void Doorbell::serve() {
@@ -109,14 +136,12 @@ void Doorbell::serve() {
 }
 
 void Doorbell::dispatch(const Write& write) {
-  if (is_send_doorbell(write.offset) && is_send_size(write.bytes))
+  if (is_send(write))
     send_doorbell(write);
-  else if (write.offset == abi::kCommandQueueAddress && write.bytes == 8)
+  else if (write.offset == abi::kCommandQueueAddress)
     command_queue_ = write.value();
-  else if (write.offset == abi::kCommandDoorbell && write.bytes == 4)
-    command_unit_.ring(PhysicalAddress(command_queue_));
   else
-    ++ignored_;
+    command_unit_.ring(PhysicalAddress(command_queue_));
 }
 
 /// It begins with the first 8 bytes of the last posted WQE's control segment: where that stands and

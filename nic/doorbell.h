@@ -7,8 +7,9 @@
 // fetched.
 // A posted write has no completion, so a doorbell never pushes back: it enters a FIFO of `depth`;
 // one that finds it full is lost, and the queue pair's doorbell record in host RAM is read instead
-// (which is what the record is for). Reads give the command queue's address; all else reads as
-// zero. Writes of other sizes or places are counted and ignored.
+// which is what the record is for). The two command registers have a place each: a second write
+// before the first took effect overwrites it. Reads give the command queue's address; all else
+// reads as zero. Writes of other sizes or places are counted and ignored.
 #pragma once
 
 #include <array>
@@ -60,10 +61,13 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
     /// The first 4 or 8 bytes, big-endian.
     std::uint64_t value() const;
   };
+  static bool is_send(const Write& write);
+  static bool is_command_register(const Write& write);
   void access(tlm::tlm_generic_payload& payload, Time time);
   void arrived();
   void serve();
   void dispatch(const Write& write);
+  bool overwrites(const Write& write);
   void send_doorbell(const Write& write);
 
   Scheduler& scheduler_;
@@ -73,6 +77,7 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
   Pipeline pipeline_;
   Ring<Write> arriving_;  ///< written, and not yet in effect
   Ring<Write> fifo_;
+  Time last_;                     ///< when the youngest of the FIFO is served
   std::set<std::uint32_t> lost_;  ///< queue pairs whose doorbells found the FIFO full
   std::uint64_t command_queue_ = 0;
   std::uint64_t rung_ = 0;

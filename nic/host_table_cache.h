@@ -3,11 +3,11 @@
 // contexts. A miss costs a DMA read of the entry, limited by miss registers; an evicted entry that
 // the NIC changed is written back by DMA.
 //
-// Entry is a layout of model/nic_abi (kBytes, read, write). Users look an entry up each time they
-// need it (one that hits costs no more than their own pipeline's latency) and, on a miss, are
-// called back to look again: an entry may have been evicted in between, so nobody keeps a pointer
-// past the present callback. Ordering: an entry whose write-back has not been handed to PCIe yet is
-// not fetched again.
+// Entry is a layout of model/nic_abi (kBytes, read, write). Each user has a port of its own, a
+// pipeline that a look-up passes (`hit_latency`, one every `interval` cycles); the time is the
+// user's to spend, the look-up itself is a call. On a miss the user is called back to look again:
+// an entry may have been evicted in between, so nobody keeps a pointer past the present callback.
+// Ordering: an entry whose write-back has not been handed to PCIe yet is not fetched again.
 #pragma once
 
 #include <deque>
@@ -20,6 +20,7 @@
 #include "model/invariant.h"
 #include "model/metrics.h"
 #include "model/pcie_tlp.h"
+#include "model/pipeline.h"
 #include "model/scheduler.h"
 #include "nic/cache_directory.h"
 #include "nic/pcie_endpoint.h"
@@ -28,6 +29,8 @@ namespace rnicsim {
 
 struct HostTableCacheConfig {
   CacheGeometry geometry;
+  Cycles hit_latency;
+  Cycles interval{1};
   std::uint32_t outstanding_misses = 8;
   void describe(Fields& fields);
 };
@@ -45,6 +48,12 @@ class HostTableCache {
         directory_(config.geometry.entries, config.geometry.ways, config.geometry.replacement,
                    seed),
         values_(directory_.slots()) {}
+
+  /// A way in for one more user, for as long as the cache lives.
+  Pipeline& add_port(const Clock& clock) {
+    return ports_.emplace_back(clock, PipelineConfig{config_.hit_latency, config_.interval});
+  }
+  Cycles hit_latency() const { return config_.hit_latency; }
 
   /// Where the table is and how many entries it has (kInitHca).
   void set_table(PhysicalAddress base, std::uint32_t count) {
@@ -73,11 +82,6 @@ class HostTableCache {
   void mark_dirty(std::uint32_t index) {
     if (const auto slot = directory_.find(index)) values_[*slot].dirty = true;
   }
-  /// Puts an entry that a command brought; host RAM gets it when it is evicted.
-  void install(std::uint32_t index, const Entry& entry) {
-    const auto slot = directory_.find(index);
-    values_[slot ? *slot : place(index)] = {entry, true};
-  }
   /// Forgets an entry (its host copy has been changed by the driver).
   void invalidate(std::uint32_t index) {
     directory_.erase(index);
@@ -94,6 +98,9 @@ class HostTableCache {
     scope.time("stalled.miss_registers", stalled_,
                "time in which a miss waited for a miss register or a write-back");
     scope.count("occupancy.max", most_in_flight_, "most fetches outstanding at once");
+    Time waited;
+    for (const Pipeline& port : ports_) waited += port.stalled();
+    scope.time("stalled.interval", waited, "look-ups waited for their user's port");
   }
 
  private:
@@ -240,6 +247,7 @@ class HostTableCache {
   std::string name_;
   CacheDirectory directory_;
   std::vector<Value> values_;
+  std::deque<Pipeline> ports_;
   PhysicalAddress base_;
   std::uint32_t count_ = 0;
   std::deque<Miss> misses_in_flight_;  ///< addresses must not move while DMA writes into them

@@ -50,7 +50,6 @@ void KeyCheckerConfig::describe(Fields& fields) {
   const auto cost = range(Cycles(0), Cycles(10000));
   fields.field("interval", interval, range(Cycles(1), Cycles(10000)),
                "cycles between two checks that enter");
-  fields.field("key_lookup", key_lookup, cost, "cycles of a look-up that hits in the key cache");
   fields.field("valid", valid, cost, "cycles of the state that compares the whole key");
   fields.field("protection_domain", protection_domain, cost,
                "cycles of the state that compares protection domains");
@@ -84,7 +83,7 @@ bool KeyChecker::advance(KeyCheck& check, KeyCheck::State until, Callback retry)
 void KeyChecker::step(KeyCheck& check, const abi::KeyEntry& entry) {
   switch (check.state) {
     case KeyCheck::State::kKeyLookup:
-      check.cycles += config_.key_lookup;
+      check.cycles += keys_.hit_latency();
       check.state = KeyCheck::State::kValid;
       break;
     case KeyCheck::State::kValid:

@@ -9,8 +9,11 @@
 // first packet, the requester an lkey at a segment's first packet; later packets enter at
 // `translate`, which still sees a key that was invalidated meanwhile. Key entries come through the
 // key cache, translations through the translation cache; a miss leaves the check where it is and
-// calls back. The states are a pipeline: a check enters every `interval` cycles, and any number are
-// under way at once. One that waits for a fetch holds up only what its owner keeps in order.
+// calls back. The key look-up costs the key cache's hit latency, a translation that of the
+// translation cache, into both of which each checker has a port of its own. The states are a
+// pipeline: a check enters every `interval` cycles (which is also that of the translation port),
+// and any number are under way at once. One that waits for a fetch holds up only what its owner
+// keeps in order.
 #pragma once
 
 #include <array>
@@ -29,7 +32,6 @@ using KeyCache = HostTableCache<abi::KeyEntry>;
 
 struct KeyCheckerConfig {
   Cycles interval{1};
-  Cycles key_lookup{4};
   Cycles valid{1};
   Cycles protection_domain{1};
   Cycles bounds{1};
@@ -82,12 +84,13 @@ class KeyChecker {
   KeyChecker(const Clock& clock, KeyCache& keys, TranslationCache& translations,
              const KeyCheckerConfig& config)
       : pipeline_(clock, {Cycles(0), config.interval}),
+        key_port_(keys.add_port(clock)),
         keys_(keys),
         translations_(translations),
         config_(config) {}
 
   /// A check that is ready at `at` enters the state machine; returns when its first state begins.
-  Time enter(Time at) { return pipeline_.enter(at); }
+  Time enter(Time at) { return key_port_.begin(pipeline_.begin(at)); }
 
   /// Advances the check up to `until` (kTranslate, or kPass for all of it), pass or NAK. False: an
   /// entry has to be fetched; call again when `retry` runs.
@@ -101,6 +104,7 @@ class KeyChecker {
   void refuse(KeyCheck& check, KeyFault fault);
 
   Pipeline pipeline_;
+  Pipeline& key_port_;
   KeyCache& keys_;
   TranslationCache& translations_;
   KeyCheckerConfig config_;

@@ -25,23 +25,28 @@ void MacRx::receive(PacketRef packet) {
     return;
   }
   const RcOpcode opcode = packet->bth.opcode;
-  const Time ready = parser_.enter(now);
-  if (is_request(opcode)) {
-    occupied_ += packet->frame_bytes();
-    most_occupied_ = std::max(most_occupied_, occupied_);
-    if (occupied_ > config_.receive_buffer)
-      throw InvariantBroken(
-          name_, now,
-          "the receive buffer of " + std::to_string(config_.receive_buffer.count()) +
-              " B overflows: a lossless packet would be dropped, " +
-              std::to_string((occupied_ - config_.receive_buffer).count()) + " B more are needed",
-          "lossless_drop");
-    responder_->receive(std::move(packet), ready);
-  } else if (is_response(opcode)) {
-    completer_->receive(std::move(packet), ready);
-  } else {
+  if (!is_request(opcode) && !is_response(opcode)) {
     ++unknown_opcodes_;
+    return;
   }
+  take_room(*packet);
+  const Time ready = parser_.enter(now);
+  if (is_request(opcode))
+    responder_->receive(std::move(packet), ready);
+  else
+    completer_->receive(std::move(packet), ready);
+}
+
+void MacRx::take_room(const Packet& packet) {
+  occupied_ += packet.frame_bytes();
+  most_occupied_ = std::max(most_occupied_, occupied_);
+  if (occupied_ <= config_.receive_buffer) return;
+  throw InvariantBroken(name_, scheduler_.now(),
+                        "the receive buffer of " + std::to_string(config_.receive_buffer.count()) +
+                            " B overflows: a lossless packet would be dropped, " +
+                            std::to_string((occupied_ - config_.receive_buffer).count()) +
+                            " B more are needed",
+                        "lossless_drop");
 }
 
 void MacRx::report(const MetricScope& scope) const {
@@ -51,6 +56,7 @@ void MacRx::report(const MetricScope& scope) const {
   scope.count("rx_unknown_opcodes", unknown_opcodes_,
               "packets dropped: no opcode of this transport");
   scope.bytes("receive_buffer.occupancy.max", most_occupied_, "most bytes held at once");
+  scope.count("parser.packets", parser_.entered(), "packets parsed");
   scope.time("parser.busy", parser_.busy(), "time the parser was taken");
   scope.time("parser.stalled.interval", parser_.stalled(), "packets waited for the parser");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The receive side of the Ethernet port: receive buffer, FCS and ICRC check, parser. A packet takes
 // its frame's bytes of the buffer from its last bit until the responder has handed its payload to
-// PCIe (or the packet needed none). A packet that does not fit is a lossless drop, which ends the
-// run: pausing the sender before that happens is PFC's work.
+// PCIe (or the packet needed none), or the completer is done with it. A packet that does not fit is
+// a lossless drop, which ends the run: pausing the sender before that happens is PFC's work.
 //
 // Requests go to the responder, acknowledgements to the completer, both with the time at which the
 // parser is done with them.
@@ -42,7 +42,7 @@ class MacRx : public PacketSink {
     completer_ = &completer;
   }
   void receive(PacketRef packet) override;
-  /// The responder no longer needs the buffer of a packet.
+  /// Nobody needs the buffer of a packet any longer.
   void release(const Packet& packet) { occupied_ -= packet.frame_bytes(); }
   Bytes occupied() const { return occupied_; }
   std::uint64_t received() const { return packets_; }
@@ -52,6 +52,8 @@ class MacRx : public PacketSink {
   void report(const MetricScope& scope) const;
 
  private:
+  void take_room(const Packet& packet);
+
   Scheduler& scheduler_;
   MacRxConfig config_;
   Pipeline parser_;

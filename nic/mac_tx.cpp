@@ -7,6 +7,11 @@
 
 namespace rnicsim {
 
+void MacTxConfig::describe(Fields& fields) {
+  fields.field("response_queue", response_queue, range(1, 1 << 16),
+               "acknowledgements and responses that wait for the wire");
+}
+
 void MacTx::enqueue(PacketRef packet, Time ready, Queue queue) {
   seal_icrc(*packet);
   auto& waiting = queues_[static_cast<std::size_t>(queue)];
@@ -62,6 +67,7 @@ void MacTx::start() {
   link_->receive(waiting.packet);
   if (request && request_started_)
     request_started_.function(request_started_.object, payload.count());
+  if (!request && response_started_) response_started_();
   arm();
 }
 

@@ -11,6 +11,7 @@
 #include <array>
 
 #include "model/callback.h"
+#include "model/config_reader.h"
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/probe.h"
@@ -20,16 +21,29 @@
 
 namespace rnicsim {
 
+struct MacTxConfig {
+  std::uint32_t response_queue = 64;
+  void describe(Fields& fields);
+};
+
 class MacTx {
  public:
   enum class Queue : std::uint8_t { kResponse, kRequest };
-  MacTx(Scheduler& scheduler, BitRate rate) : scheduler_(scheduler), wire_(rate) {}
+  MacTx(Scheduler& scheduler, BitRate rate, const MacTxConfig& config)
+      : scheduler_(scheduler), config_(config), wire_(rate) {}
 
   /// `request_started` runs when a request packet has begun to leave, with its payload's bytes as
-  /// argument (whatever argument it was made with).
-  void connect(PacketSink& link, Callback request_started) {
+  /// argument (whatever argument it was made with); `response_started` when a response has.
+  void connect(PacketSink& link, Callback request_started, Callback response_started) {
     link_ = &link;
     request_started_ = request_started;
+    response_started_ = response_started;
+  }
+  /// Whether one more packet may be queued. Requests are bounded by the requester's transmit
+  /// buffer.
+  bool has_room(Queue queue) const {
+    return queue == Queue::kRequest ||
+           queues_[static_cast<std::size_t>(queue)].size() < config_.response_queue;
   }
   /// Queues a packet that may leave from `ready` on (>= now). Within a queue order is kept.
   void enqueue(PacketRef packet, Time ready, Queue queue);
@@ -50,8 +64,10 @@ class MacTx {
   Ring<Waiting>* next_queue(Time at);
 
   Scheduler& scheduler_;
+  MacTxConfig config_;
   PacketSink* link_ = nullptr;
   Callback request_started_;
+  Callback response_started_;
   Serialiser wire_;
   std::array<Ring<Waiting>, 2> queues_;
   Time armed_ = Time::never();

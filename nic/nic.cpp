@@ -43,7 +43,7 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       local_keys(clock, keys, translations, config.key_checker),
       remote_keys(clock, keys, translations, config.key_checker),
       port(w.identity, w.packets),
-      mac_tx(w.scheduler, w.port_rate),
+      mac_tx(w.scheduler, w.port_rate, config.mac_tx),
       mac_rx(w.scheduler, clock, config.mac_rx, path + ".mac_rx"),
       cqe_writer(w.scheduler, clock, pcie, cq_contexts, config.cqe_writer),
       completer(w.scheduler, clock, contexts, qps, cqe_writer, config.completer),
@@ -53,12 +53,13 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
           config.requester),
       responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, mac_rx},
                 config.responder),
-      command_unit(
-          {w.scheduler, pcie, contexts, cq_contexts, keys, translations, qps, completer, wqe_fetch},
-          config.command_unit),
+      command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, qps, completer,
+                    wqe_fetch, requester, responder},
+                   config.command_unit),
       doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit) {
   mac_rx.connect(responder, completer);
-  completer.connect(wqe_fetch);
+  completer.connect(wqe_fetch, mac_rx);
+  cqe_writer.connect(call<&Completer::go_on>(&completer));
   wqe_fetch.connect(requester, completer);
   requester.connect(completer, wqe_fetch);
   responder.connect(completer);
@@ -76,7 +77,8 @@ Nic::~Nic() = default;
 PacketSink& Nic::port() { return blocks_->mac_rx; }
 
 void Nic::connect(PacketSink& link) {
-  blocks_->mac_tx.connect(link, call<&Requester::packet_started>(&blocks_->requester));
+  blocks_->mac_tx.connect(link, call<&Requester::packet_started>(&blocks_->requester),
+                          call<&Responder::response_started>(&blocks_->responder));
 }
 
 Nic::PortTotals Nic::totals() const {

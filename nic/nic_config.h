@@ -4,10 +4,12 @@
 
 #include "model/units.h"
 #include "nic/command_unit.h"
+#include "nic/cqe_writer.h"
 #include "nic/doorbell.h"
 #include "nic/host_table_cache.h"
 #include "nic/key_checker.h"
 #include "nic/mac_rx.h"
+#include "nic/mac_tx.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/requester.h"
 #include "nic/responder.h"
@@ -30,7 +32,8 @@ struct NicConfig {
   RequesterConfig requester;
   ResponderConfig responder;
   PipelineConfig completer{Cycles(10), Cycles(2)};
-  PipelineConfig cqe_writer{Cycles(6), Cycles(2)};
+  CqeWriterConfig cqe_writer;
+  MacTxConfig mac_tx;
   MacRxConfig mac_rx;
   void describe(Fields& fields);
 };

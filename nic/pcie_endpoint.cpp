@@ -11,6 +11,7 @@ namespace rnicsim {
 namespace {
 
 constexpr std::size_t index_of(DmaEngineId engine) { return static_cast<std::size_t>(engine); }
+constexpr std::uint64_t kPageBytes = 4096;  // no memory request crosses such an address
 constexpr std::size_t index_of(DmaPurpose purpose) { return static_cast<std::size_t>(purpose); }
 
 }  // namespace
@@ -28,9 +29,10 @@ PcieEndpoint::PcieEndpoint(Scheduler& scheduler, const PcieEndpointConfig& confi
       config_(config),
       max_read_request_(max_read_request),
       name_(std::move(name)),
-      tags_free_(config.tags),
       buffer_free_(config.read_buffer.count()) {
   socket.bind(*this);
+  for (std::uint32_t tag = 0; tag < config.tags; ++tag)
+    tags_free_.push(static_cast<std::uint16_t>(tag));
 }
 
 PcieEndpoint::~PcieEndpoint() = default;
@@ -48,12 +50,15 @@ void PcieEndpoint::submit(DmaRequest request) {
 }
 
 std::uint32_t PcieEndpoint::tags_for(const DmaRequest& request) const {
-  return static_cast<std::uint32_t>(divide_up(request.bytes, max_read_request_.count()));
+  const std::uint64_t to_boundary = kPageBytes - request.address.value() % kPageBytes;
+  const std::uint64_t first = std::min<std::uint64_t>(request.bytes, to_boundary);
+  return static_cast<std::uint32_t>(divide_up(first, max_read_request_.count()) +
+                                    divide_up(request.bytes - first, max_read_request_.count()));
 }
 
 PcieEndpoint::Blocked PcieEndpoint::blocked(const DmaRequest& request) const {
   if (request.write) return Blocked::kNo;
-  if (tags_for(request) > tags_free_) return Blocked::kTags;
+  if (tags_for(request) > tags_free_.size()) return Blocked::kTags;
   if (request.bytes > buffer_free_) return Blocked::kReadBuffer;
   return Blocked::kNo;
 }
@@ -128,12 +133,12 @@ PcieEndpoint::Transaction& PcieEndpoint::make(const DmaRequest& request) {
   transaction.keep = request.keep;
   transaction.done = request.done;
   transaction.needs_end_response = false;
-  transaction.tags = request.write ? 0 : tags_for(request);
+  transaction.tag_count = request.write ? 0 : tags_for(request);
   transaction.read_bytes = request.write ? 0 : request.bytes;
   DmaExtension& extension = *transaction.extension;
   extension.engine = request.engine;
   extension.purpose = request.purpose;
-  extension.tag = static_cast<std::uint16_t>(config_.tags - tags_free_);
+  extension.tag = request.write ? 0 : tags_free_.front();
   extension.relaxed_ordering = false;
   extension.no_snoop = false;
   extension.elided = request.data == nullptr;
@@ -144,9 +149,9 @@ PcieEndpoint::Transaction& PcieEndpoint::make(const DmaRequest& request) {
 }
 
 void PcieEndpoint::send(Transaction& transaction) {
-  tags_free_ -= transaction.tags;
+  for (std::uint32_t i = 0; i < transaction.tag_count; ++i) transaction.tags[i] = tags_free_.take();
   buffer_free_ -= transaction.read_bytes;
-  most_tags_ = std::max(most_tags_, config_.tags - tags_free_);
+  most_tags_ = std::max(most_tags_, config_.tags - static_cast<std::uint32_t>(tags_free_.size()));
   const auto purpose = index_of(transaction.extension->purpose);
   if (transaction.is_write()) {
     ++writes_;
@@ -243,7 +248,7 @@ void PcieEndpoint::responded(std::uint64_t index) {
     socket->nb_transport_fw(transaction, phase, delay);
     scheduler_.ask_kernel();
   }
-  tags_free_ += transaction.tags;
+  for (std::uint32_t i = 0; i < transaction.tag_count; ++i) tags_free_.push(transaction.tags[i]);
   buffer_free_ += transaction.read_bytes;
   if (--outstanding_ == 0) busy_ += scheduler_.now() - busy_since_;
   const Callback done = transaction.done;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // The NIC's PCIe function as bus master: every DMA of every engine goes through here.
 //
-// Owns: tags (one per MRd TLP, i.e. per max_read_request of a read), the read buffer that
-// completions land in (reserved before a read is asked for, since completion credits are infinite),
-// ordering attributes (queue entries never carry relaxed ordering), one FIFO per engine with turns
-// among them, pooled payloads.
-// Connects to: a TLM-2.0 initiator socket. Accepts every answer of the base protocol (ACCEPTED,
-// UPDATED with END_REQ or BEGIN_RESP, COMPLETED; END_REQ and bare BEGIN_RESP on the backward path),
-// obeys request exclusion, answers BEGIN_RESP with COMPLETED, never calls b_transport.
-// Approximates: a read waits until all its tags and all its buffer are free; real endpoints issue
-// its TLPs one by one (when tags limit, up to one request less is in flight, 4 KiB of
-// tags x max_read_request). A tag is held until the request's last completion.
+// Owns: tags (one per MRd TLP: a read is cut by max_read_request and at 4 KiB), the read buffer
+// that completions land in (reserved before a read is asked for, since completion credits are
+// infinite), ordering attributes (queue entries never carry relaxed ordering), one FIFO per engine
+// with turns among them, pooled payloads. Connects to: a TLM-2.0 initiator socket. Accepts every
+// answer of the base protocol (ACCEPTED, UPDATED with END_REQ or BEGIN_RESP, COMPLETED; END_REQ and
+// bare BEGIN_RESP on the backward path), obeys request exclusion, answers BEGIN_RESP with
+// COMPLETED, never calls b_transport. Approximates: a read waits until all its tags and all its
+// buffer are free; real endpoints issue its TLPs one by one (when tags limit, up to one request
+// less is in flight, 4 KiB of tags x max_read_request). A tag is held until the request's last
+// completion.
 #pragma once
 
 #include <array>
@@ -53,6 +53,8 @@ struct DmaRequest {
 class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_interface {
  public:
   static constexpr std::uint32_t kInlineBytes = 256;
+  /// Of one request: 4 KiB in pieces of 128 B that begin in the middle of one.
+  static constexpr std::uint32_t kMaxTags = 33;
 
   /// max_read_request: what one MRd TLP, and so one tag, may ask for.
   PcieEndpoint(Scheduler& scheduler, const PcieEndpointConfig& config, Bytes max_read_request,
@@ -79,7 +81,8 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
     std::array<std::uint8_t, kInlineBytes> inline_data;
     PacketRef keep;
     Callback done;
-    std::uint32_t tags = 0;
+    std::array<std::uint16_t, kMaxTags> tags;
+    std::uint32_t tag_count = 0;
     std::uint32_t read_bytes = 0;
     bool needs_end_response = false;  ///< the target sent BEGIN_RESP on the forward path
   };
@@ -110,7 +113,7 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   Transaction* in_request_ = nullptr;  ///< waits for END_REQ (request exclusion)
   bool pumping_ = false;
   bool sending_ = false;  ///< within nb_transport_fw
-  std::uint32_t tags_free_;
+  Ring<std::uint16_t> tags_free_;
   std::uint64_t buffer_free_;
   std::uint64_t outstanding_ = 0;
   std::uint8_t scratch_[4096] = {};  ///< what elided data point to: TLM forbids a null pointer

@@ -67,6 +67,7 @@ struct NicQueuePair {
   std::uint16_t oldest_block = 0;   ///< first block still needed
   std::uint16_t decoded_block = 0;  ///< first block not yet part of a decoded WQE
   bool fetching = false;
+  bool waits_for_fetch = false;
 
   // Requester
   Ring<SendWqe> to_send;        ///< decoded; the front leaves when cut up and gathered
@@ -82,6 +83,8 @@ struct NicQueuePair {
 
   // Completer
   Ring<OutstandingMessage> outstanding;
+  bool flushing = false;
+  Cqn flush_cqn;
 
   // Responder
   bool receiving = false;       ///< inside a message of several packets

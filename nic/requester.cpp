@@ -46,6 +46,7 @@ Requester::Requester(const Wiring& wiring, const RequesterConfig& config)
     : w_(wiring),
       config_(config),
       pipeline_(wiring.clock, config.pipeline),
+      context_port_(wiring.contexts.add_port(wiring.clock)),
       header_pipeline_(wiring.clock, config.header_pipeline),
       tx_scheduler_(wiring.scheduler, wiring.qps, call<&Requester::kick>(this)) {}
 
@@ -75,7 +76,7 @@ void Requester::kick() {
   turn_armed_ = true;
   const Time ready = std::max(tx_scheduler_.ready_since(), room_since_);
   entered_ = pipeline_.next_entry(ready);
-  w_.scheduler.at(pipeline_.enter(ready), call<&Requester::turn>(this));
+  w_.scheduler.at(context_port_.enter(pipeline_.enter(ready)), call<&Requester::turn>(this));
 }
 
 void Requester::turn() {

@@ -63,6 +63,9 @@ class Requester {
   void ready(NicQueuePair& qp);
   /// The port began to send a request packet with this much payload: its buffer is free.
   void packet_started(std::uint64_t payload_bytes);
+  /// Packets made so far: those are through when has_passed(made()) holds.
+  std::uint64_t made() const { return first_ + window_.size(); }
+  bool has_passed(std::uint64_t made) const { return first_ >= made; }
   bool idle() const { return window_.empty(); }
 
   Probe probe;
@@ -126,6 +129,7 @@ class Requester {
   Completer* completer_ = nullptr;
   WqeFetch* wqe_fetch_ = nullptr;
   Pipeline pipeline_;
+  Pipeline& context_port_;
   Pipeline header_pipeline_;
   TxScheduler tx_scheduler_;
   Ring<Slot> window_;

@@ -28,6 +28,7 @@ Responder::Responder(const Wiring& wiring, const ResponderConfig& config)
     : w_(wiring),
       config_(config),
       pipeline_(wiring.clock, config.pipeline),
+      context_port_(wiring.contexts.add_port(wiring.clock)),
       ack_pipeline_(wiring.clock, config.ack_pipeline) {}
 
 void Responder::receive(PacketRef packet, Time ready) {
@@ -54,7 +55,7 @@ void Responder::pump() {
     }
     Slot& next = slot(judged_);
     if (!next.entered) {
-      next.ready = pipeline_.enter(std::max(next.ready, w_.scheduler.now()));
+      next.ready = context_port_.enter(pipeline_.enter(std::max(next.ready, w_.scheduler.now())));
       next.entered = true;
     }
     if (!judge(next)) break;
@@ -75,8 +76,8 @@ bool Responder::judge(Slot& slot) {
     slot.verdict = Verdict::kDrop;
     return true;
   }
-  abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Responder::retry_judge>(this),
-                                               slot.packet->work_request);
+  abi::QpContext* context =
+      w_.contexts.lookup(qpn.value(), call<&Responder::pump>(this), slot.packet->work_request);
   if (context == nullptr) return false;
   if (!receives(context->state)) {
     slot.verdict = Verdict::kDrop;
@@ -144,8 +145,7 @@ bool Responder::judge_key(Slot& slot, const NicQueuePair& qp, const abi::QpConte
     slot.check.state = KeyCheck::State::kPass;
     return true;
   }
-  return w_.key_checker.run(slot.check, KeyCheck::State::kTranslate,
-                            call<&Responder::retry_judge>(this));
+  return w_.key_checker.run(slot.check, KeyCheck::State::kTranslate, call<&Responder::pump>(this));
 }
 
 void Responder::begin_check(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context) {
@@ -313,6 +313,7 @@ void Responder::retire() {
   while (!slots_.empty() && slots_.front().done) {
     const Slot& front = slots_.front();
     if (needs_response(front)) {
+      if (waits_for_port()) break;
       const abi::QpContext* context =
           w_.contexts.lookup(front.packet->bth.dest_qp.value(), call<&Responder::retire>(this));
       if (context == nullptr) break;
@@ -325,6 +326,12 @@ void Responder::retire() {
     ++first_;
   }
   pump();
+}
+
+bool Responder::waits_for_port() {
+  if (w_.mac_tx.has_room(MacTx::Queue::kResponse)) return false;
+  if (!waits_for_port_) port_since_ = w_.scheduler.now();
+  return waits_for_port_ = true;
 }
 
 bool Responder::needs_response(const Slot& slot) const {
@@ -355,6 +362,8 @@ void Responder::report(const MetricScope& scope) const {
   scope.time("busy", pipeline_.busy(), "time the responder's pipeline was taken");
   scope.time("stalled.interval", pipeline_.stalled(), "packets waited for the pipeline");
   scope.time("stalled.window", stalled_window_, "time in which packets waited for the window");
+  scope.time("stalled.port", stalled_port_,
+             "time in which an acknowledgement waited for the port's response queue");
   scope.count("occupancy.max", most_slots_, "most packets between parser and acknowledgement");
 }
 

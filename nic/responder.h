@@ -6,7 +6,8 @@
 // One pipeline for all queue pairs. Packets are judged in arrival order; up to `window` of them
 // translate and write at once, their DMA writes are issued in order. An acknowledgement is sent
 // when the payload has been handed to PCIe in order: a posted write has no completion, so this is
-// no landing. A refused access writes nothing: NAK, then the queue pair is in error. Duplicates are
+// no landing; an acknowledgement that finds the port's response queue full waits, and everything
+// behind it. A refused access writes nothing: NAK, then the queue pair is in error. Duplicates are
 // acknowledged again and written nowhere. Transport services and operations other than RC WRITE are
 // refused as invalid requests.
 #pragma once
@@ -53,6 +54,17 @@ class Responder : public ParsedPacketSink {
   void connect(Completer& completer) { completer_ = &completer; }
 
   void receive(PacketRef packet, Time ready) override;
+  /// The port's response queue has room again.
+  void response_started() {
+    if (!waits_for_port_) return;
+    waits_for_port_ = false;
+    stalled_port_ += w_.scheduler.now() - port_since_;
+    retire();
+  }
+  /// What has been judged so far: what was judged by a key that is gone is through when
+  /// has_passed(judged()) holds.
+  std::uint64_t judged() const { return judged_; }
+  bool has_passed(std::uint64_t judged) const { return first_ >= judged; }
   bool idle() const { return slots_.empty(); }
 
   Probe probe;
@@ -80,7 +92,6 @@ class Responder : public ParsedPacketSink {
   };
 
   void pump();
-  void retry_judge() { pump(); }
   bool judge(Slot& slot);
   bool judge_sequence(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
   bool judge_opcode(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
@@ -95,6 +106,7 @@ class Responder : public ParsedPacketSink {
   void issue(std::uint64_t sequence);
   void handed(std::uint64_t sequence);
   void retire();
+  bool waits_for_port();
   bool needs_response(const Slot& slot) const;
   void respond(const Slot& slot, const abi::QpContext& context);
   Slot& slot(std::uint64_t sequence) { return slots_.at(sequence - first_); }
@@ -103,6 +115,7 @@ class Responder : public ParsedPacketSink {
   ResponderConfig config_;
   Completer* completer_ = nullptr;
   Pipeline pipeline_;
+  Pipeline& context_port_;
   Pipeline ack_pipeline_;
   Ring<Slot> slots_;
   std::uint64_t first_ = 0;      ///< sequence number of slots_.front()
@@ -111,6 +124,9 @@ class Responder : public ParsedPacketSink {
   bool pumping_ = false;
   Time last_issue_;
   Time waits_since_ = Time::never();
+  bool waits_for_port_ = false;
+  Time port_since_;
+  Time stalled_port_;
 
   std::uint64_t requests_ = 0;
   std::uint64_t messages_ = 0;

@@ -25,6 +25,7 @@ bool fetches_in(QpState state) { return state == QpState::kRts || state == QpSta
 void WqeFetchConfig::describe(Fields& fields) {
   fields.field("blocks_per_fetch", blocks_per_fetch, range(1, NicQueuePair::kPrefetchBlocks),
                "basic blocks of 64 B read from the send queue at once, at most");
+  fields.field("outstanding", outstanding, range(1, 4096), "fetches under way at once");
   fields.object("pipeline", pipeline, "takes one WQE apart");
 }
 
@@ -55,7 +56,7 @@ void WqeFetch::restart(Qpn qpn) {
 void WqeFetch::try_fetch(std::uint64_t number) {
   const Qpn qpn(static_cast<std::uint32_t>(number));
   NicQueuePair& qp = qps_.at(qpn);
-  if (qp.fetching) return;
+  if (qp.fetching || qp.waits_for_fetch) return;
   abi::QpContext* context = contexts_.lookup(qpn.value(), call<&WqeFetch::try_fetch>(this, number));
   if (context == nullptr || !fetches_in(context->state)) return;
   const std::uint16_t first = context->send_consumer;
@@ -65,7 +66,7 @@ void WqeFetch::try_fetch(std::uint64_t number) {
   const std::uint32_t blocks = std::min(
       {std::uint32_t{available}, config_.blocks_per_fetch, NicQueuePair::kPrefetchBlocks - held,
        ring - (first & (ring - 1)), NicQueuePair::kPrefetchBlocks - (first & kMask)});
-  if (blocks == 0) return;
+  if (blocks == 0 || !may_fetch(qp)) return;
   qp.fetching = true;
   context->send_consumer = static_cast<std::uint16_t>(first + blocks);
   contexts_.mark_dirty(qpn.value());
@@ -85,13 +86,31 @@ void WqeFetch::try_fetch(std::uint64_t number) {
   pcie_.submit(request);
 }
 
+/// False: all fetches are taken; the queue pair gets a turn when one has ended.
+bool WqeFetch::may_fetch(NicQueuePair& qp) {
+  if (in_flight_ < config_.outstanding) return true;
+  if (waiting_.empty()) waiting_since_ = scheduler_.now();
+  waiting_.push(qp.qpn.value());
+  qp.waits_for_fetch = true;
+  return false;
+}
+
+void WqeFetch::fetch_ended() {
+  if (--in_flight_ == 0) busy_ += scheduler_.now() - busy_since_;
+  if (waiting_.empty()) return;
+  const std::uint64_t next = waiting_.take();
+  if (waiting_.empty()) stalled_outstanding_ += scheduler_.now() - waiting_since_;
+  qps_.at(Qpn(static_cast<std::uint32_t>(next))).waits_for_fetch = false;
+  try_fetch(next);
+}
+
 void WqeFetch::fetched(std::uint64_t argument) {
   const Qpn qpn = qpn_in(argument);
   abi::QpContext* context = contexts_.lookup(qpn.value(), call<&WqeFetch::fetched>(this, argument));
   if (context == nullptr) return;
   NicQueuePair& qp = qps_.at(qpn);
   qp.fetching = false;
-  if (--in_flight_ == 0) busy_ += scheduler_.now() - busy_since_;
+  fetch_ended();
   if (!fetches_in(context->state) && context->state != QpState::kSqd)
     return;  // reset while the fetch was under way
   hand_over(qp, *context);
@@ -186,6 +205,8 @@ void WqeFetch::report(const MetricScope& scope) const {
   scope.time("busy", busy_, "time with at least one fetch outstanding");
   scope.count("occupancy.max", most_in_flight_, "most fetches outstanding at once");
   scope.time("stalled.interval", pipeline_.stalled(), "WQEs waited to be taken apart");
+  scope.time("stalled.outstanding", stalled_outstanding_,
+             "time in which a queue pair waited for another's fetch to end");
   scope.count("fetches", fetches_, "DMA reads of the send queues");
   scope.count("wqes", wqes_, "WQEs taken apart");
   scope.count("ignored_doorbells", ignored_, "doorbells of queue pairs that may not send");

@@ -3,7 +3,7 @@
 // more, reads up to `blocks_per_fetch` basic blocks by one DMA read (never past the ring's end),
 // takes WQEs apart and hands them to the requester; those of a queue pair in error go to the
 // completer to be flushed. One fetch a queue pair at a time, at most NicQueuePair::kPrefetchBlocks
-// ahead.
+// ahead; `outstanding` fetches at once, beyond which queue pairs wait their turn.
 #pragma once
 
 #include <deque>
@@ -13,6 +13,7 @@
 #include "model/metrics.h"
 #include "model/pipeline.h"
 #include "model/probe.h"
+#include "model/ring.h"
 #include "model/scheduler.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/queue_pair.h"
@@ -24,6 +25,7 @@ class Completer;
 
 struct WqeFetchConfig {
   std::uint32_t blocks_per_fetch = 8;
+  std::uint32_t outstanding = 32;
   PipelineConfig pipeline;
   void describe(Fields& fields);
 };
@@ -36,6 +38,7 @@ class WqeFetch {
         pipeline_(clock, config.pipeline),
         pcie_(pcie),
         contexts_(contexts),
+        context_port_(contexts.add_port(clock)),
         qps_(qps),
         config_(config),
         nic_index_(nic_index) {}
@@ -44,6 +47,8 @@ class WqeFetch {
     completer_ = &completer;
   }
 
+  /// A doorbell leaves its pipeline at `at`: when its queue pair's context has been looked up.
+  Time look_up(Time at) { return context_port_.enter(at); }
   bool knows(Qpn qpn) const { return contexts_.in_range(qpn.value()); }
   /// The send queue's producer index (next free basic block) moved.
   void produced(Qpn qpn, std::uint16_t producer);
@@ -68,11 +73,14 @@ class WqeFetch {
   void decode(NicQueuePair& qp, abi::QpContext& context);
   void recovered(std::uint64_t qpn);
   void read_record(std::uint64_t qpn);
+  bool may_fetch(NicQueuePair& qp);
+  void fetch_ended();
 
   Scheduler& scheduler_;
   Pipeline pipeline_;  ///< takes WQEs apart
   PcieEndpoint& pcie_;
   QpContextCache& contexts_;
+  Pipeline& context_port_;
   QueuePairTable& qps_;
   WqeFetchConfig config_;
   std::uint8_t nic_index_;
@@ -85,6 +93,9 @@ class WqeFetch {
   std::deque<Recovery> recoveries_;
   std::uint32_t in_flight_ = 0;
   std::uint32_t most_in_flight_ = 0;
+  Ring<std::uint64_t> waiting_;  ///< queue pairs that may fetch when another fetch has ended
+  Time stalled_outstanding_;
+  Time waiting_since_;
   Time busy_;
   Time busy_since_;
   std::uint64_t fetches_ = 0;

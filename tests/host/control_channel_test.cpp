@@ -13,7 +13,7 @@ TEST_CASE("Messages arrive in order, each one latency after it was sent") {
   SoftwareHost host;
   CpuCore other(host.scheduler, test::one_gigahertz(), host.usage);
   ControlChannel channel(host.scheduler, 20_us);
-  test::RecordedProbes probes;
+  test::ProbeRecorder probes;
   channel.probe().attach(&probes, 7);
   host.start([&](CpuTask& task) {
     task.charge(CpuPlane::kControl, CpuCategory::kApplication, 1000_cycles);

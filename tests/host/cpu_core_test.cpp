@@ -2,10 +2,10 @@
 #include "host/cpu_core.h"
 
 #include <catch2/catch.hpp>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "tests/support/metric_recorder.h"
 #include "tests/support/software_host.h"
 
 using namespace rnicsim;
@@ -64,14 +64,6 @@ void take_turns(bool run_ahead) {
   REQUIRE(order == "abab");
   REQUIRE(host.core.busy() == 300_ns);
 }
-
-struct Collected : MetricSink {
-  std::map<std::string, std::uint64_t> values;
-  void add(const std::string& path, std::uint64_t value, Unit, const char*) override {
-    REQUIRE(values.emplace(path, value).second);
-  }
-  void add_real(const std::string&, double, Unit, const char*) override {}
-};
 
 }  // namespace
 
@@ -218,7 +210,7 @@ TEST_CASE("CPU metrics carry plane, category, cycles and copies") {
     task.run(kControl, CpuCategory::kSyscall, 100_cycles);
     task.charge_copy(kData, Bytes(20));  // 8 B a cycle
   }));
-  Collected sink;
+  test::MetricRecorder sink;
   const MetricScope scope(sink, "host.A.cpu");
   host.core.report(scope.child("core0"));
   host.usage.report(scope);

@@ -2,11 +2,11 @@
 #include "host/pcie_direction.h"
 
 #include <catch2/catch.hpp>
-#include <map>
 #include <random>
 
 #include "host/pcie_arithmetic.h"
 #include "model/scheduler.h"
+#include "tests/support/metric_recorder.h"
 #include "tests/support/naive_pcie.h"
 
 namespace {
@@ -110,14 +110,6 @@ class Bench {
   std::uint64_t callbacks_ = 0;
 };
 
-struct Collected : MetricSink {
-  void add(const std::string& path, std::uint64_t value, Unit, const char*) override {
-    values[path] = value;
-  }
-  void add_real(const std::string&, double, Unit, const char*) override {}
-  std::map<std::string, std::uint64_t> values;
-};
-
 void sort_by_arrival(std::vector<naive::Request>& requests) {
   std::stable_sort(requests.begin(), requests.end(),
                    [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
@@ -146,7 +138,7 @@ std::uint64_t compare(Scheduler& scheduler, const PcieDirectionConfig& config,
     bytes += train_of(requests[i]).bytes;
   }
   CHECK(bench.direction().idle());
-  Collected metrics;
+  test::MetricRecorder metrics;
   bench.direction().report(MetricScope(metrics, "d"));
   CHECK(metrics.values.at("d.bytes") == bytes);
   CHECK(metrics.values.at("d.busy") ==

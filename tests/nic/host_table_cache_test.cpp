@@ -137,16 +137,19 @@ TEST_CASE("an index beyond the table breaks an invariant") {
   CHECK_THROWS_AS(bench.run(), InvariantBroken);
 }
 
-TEST_CASE("installing an entry makes it a hit that reaches host memory when evicted") {
-  Bench bench(1);
-  bench.at(10_ns, [&] {
-    abi::CqContext entry;
-    entry.producer_index = 42;
-    bench.cache.install(6, entry);
-  });
-  bench.look_at(20_ns, 6);
-  bench.look_at(30_ns, 7);
-  bench.run();
-  CHECK(bench.notes.list == Noted{{42, 20_ns}, {107, 30_ns + kRead}});
-  CHECK(bench.in_host(6) == 42);
+TEST_CASE("each user has a port of its own with the latency and interval of a look-up") {
+  Bench bench;
+  HostTableCacheConfig config = Bench::config(4, 8);
+  config.hit_latency = Cycles(3);
+  config.interval = Cycles(2);
+  HostTableCache<abi::CqContext> cache(bench.scheduler, bench.pcie, config,
+                                       DmaPurpose::kCqContext, "other", 1);
+  const Clock clock(Frequency::mhz(400));
+  Pipeline& one = cache.add_port(clock);
+  Pipeline& other = cache.add_port(clock);
+  CHECK(one.enter(10_ns) == clock.edge(4 + 3));
+  CHECK(one.enter(10_ns) == clock.edge(4 + 2 + 3));
+  CHECK(other.enter(10_ns) == clock.edge(4 + 3));
+  CHECK(one.stalled() == clock.edge(2));
+  CHECK(other.stalled() == Time());
 }

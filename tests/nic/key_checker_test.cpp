@@ -20,7 +20,7 @@ constexpr std::uint64_t kLength = 0x2f00;  // to the end of the third page
 
 struct Bench : EndpointBench {
   explicit Bench()
-      : keys(scheduler, pcie, HostTableCacheConfig{}, DmaPurpose::kKeyTable, "keys", 1),
+      : keys(scheduler, pcie, key_cache(), DmaPurpose::kKeyTable, "keys", 1),
         translations(scheduler, pcie, TranslationCacheConfig{}, 1),
         checker(clock, keys, translations, config()) {
     keys.set_table(PhysicalAddress(kKeys), 16);
@@ -43,6 +43,11 @@ struct Bench : EndpointBench {
     c.protection_domain = Cycles(100);
     c.bounds = Cycles(1000);
     c.access_rights = Cycles(10000);
+    return c;
+  }
+  static HostTableCacheConfig key_cache() {
+    HostTableCacheConfig c;
+    c.hit_latency = Cycles(4);
     return c;
   }
   static KeyCheck good() {

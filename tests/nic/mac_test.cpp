@@ -26,9 +26,11 @@ struct Wire : PacketSink {
 };
 
 struct TxBench {
-  explicit TxBench(BitRate rate) : mac(scheduler, rate) {
-    mac.connect(wire, call<&TxBench::started>(this));
+  explicit TxBench(BitRate rate, std::uint32_t response_queue = 64)
+      : mac(scheduler, rate, {response_queue}) {
+    mac.connect(wire, call<&TxBench::started>(this), call<&TxBench::response_started>(this));
   }
+  void response_started() { responses_started.push_back(scheduler.now()); }
   void started(std::uint64_t payload) { freed.push_back(payload); }
   PacketRef packet(RcOpcode opcode, std::uint32_t payload) {
     PacketRef packet = pool.create();
@@ -45,6 +47,7 @@ struct TxBench {
   Wire wire{scheduler};
   MacTx mac;
   std::vector<std::uint64_t> freed;
+  std::vector<Time> responses_started;
 };
 
 /// Time of bytes at a rate in bits per second, rounded up.
@@ -125,6 +128,20 @@ TEST_CASE("the port seals the ICRC") {
   bench.scheduler.run_until(1_us);
   CHECK(icrc_ok(*bench.wire.packets[0]));
   CHECK(bench.wire.packets[0]->icrc != 0);
+}
+
+TEST_CASE("the response queue is full at its depth and says when it has room again") {
+  TxBench bench(BitRate::gbps(100), 2);
+  bench.put(RcOpcode::kAcknowledge, 0, 10_ns);
+  CHECK(bench.mac.has_room(MacTx::Queue::kResponse));
+  bench.put(RcOpcode::kAcknowledge, 0, 10_ns);
+  CHECK_FALSE(bench.mac.has_room(MacTx::Queue::kResponse));
+  CHECK(bench.mac.has_room(MacTx::Queue::kRequest));
+  bench.scheduler.run_until(1_us);
+  CHECK(bench.mac.has_room(MacTx::Queue::kResponse));
+  CHECK(bench.responses_started == bench.wire.starts);
+  REQUIRE(bench.responses_started.size() == 2);
+  CHECK(bench.responses_started[0] == 10_ns);
 }
 
 // ---- Receive side ------------------------------------------------------------------------------
@@ -213,6 +230,15 @@ TEST_CASE("a request holds its frame's bytes of the buffer until it is released"
   bench.arrive_at(40_ns, bench.packet(RcOpcode::kWriteOnly, 1024));
   bench.scheduler.run_until(1_us);
   CHECK(bench.requests.packets.size() == 3);
+}
+
+TEST_CASE("an acknowledgement holds its buffer too until the completer is done with it") {
+  RxBench bench(Bytes(128));
+  bench.arrive_at(10_ns, bench.packet(RcOpcode::kAcknowledge, 0));
+  bench.scheduler.run_until(20_ns);
+  CHECK(bench.mac.occupied() == bench.responses.packets[0]->frame_bytes());
+  bench.mac.release(*bench.responses.packets[0]);
+  CHECK(bench.mac.occupied() == Bytes(0));
 }
 
 TEST_CASE("a packet that does not fit the receive buffer ends the run as a lossless drop") {

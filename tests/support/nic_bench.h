@@ -14,7 +14,9 @@
 #include "model/scheduler.h"
 #include "nic/nic.h"
 #include "tests/support/fake_dma_memory.h"
+#include "tests/support/metric_recorder.h"
 #include "tests/support/mini_driver.h"
+#include "tests/support/probe_recorder.h"
 
 namespace rnicsim::test {
 
@@ -25,26 +27,6 @@ inline constexpr Time kWriteLatency = Time::ns(200);
 struct PacketRecorder : PacketSink {
   std::vector<PacketRef> packets;
   void receive(PacketRef packet) override { packets.push_back(std::move(packet)); }
-};
-
-struct ProbeRecorder : ProbeSink {
-  std::vector<ProbeRecord> records;
-  void record(const ProbeRecord& record) override { records.push_back(record); }
-  std::vector<ProbeRecord> of(ProbeKind kind) const {
-    std::vector<ProbeRecord> found;
-    for (const ProbeRecord& r : records)
-      if (r.kind == kind) found.push_back(r);
-    return found;
-  }
-};
-
-/// Metrics by path, for a look at counters.
-struct MetricRecorder : MetricSink {
-  std::map<std::string, std::uint64_t> values;
-  void add(const std::string& path, std::uint64_t value, Unit, const char*) override {
-    values[path] = value;
-  }
-  void add_real(const std::string&, double, Unit, const char*) override {}
 };
 
 struct BenchOptions {

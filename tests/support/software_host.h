@@ -21,19 +21,9 @@
 #include "model/scheduler.h"
 #include "model/software_thread.h"
 #include "tests/support/fake_nic.h"
+#include "tests/support/probe_recorder.h"
 
 namespace rnicsim::test {
-
-struct RecordedProbes : ProbeSink {
-  std::vector<ProbeRecord> records;
-  void record(const ProbeRecord& record) override { records.push_back(record); }
-  std::vector<ProbeRecord> of(ProbeKind kind) const {
-    std::vector<ProbeRecord> found;
-    for (const ProbeRecord& r : records)
-      if (r.kind == kind) found.push_back(r);
-    return found;
-  }
-};
 
 inline MemoryConfig memory_of(Bytes size) {
   MemoryConfig config;
@@ -87,7 +77,7 @@ struct SoftwareHost {
   CpuUsage usage;
   CpuCore core{scheduler, one_gigahertz(), usage};
   FakeNic nic{scheduler, memory};
-  RecordedProbes probes;
+  ProbeRecorder probes;
   Driver driver;
   Verbs verbs;
   std::deque<std::unique_ptr<SoftwareThread>> threads;
