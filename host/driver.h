@@ -6,16 +6,15 @@
 // charges its cycles to the caller's core and waits for the NIC's answer.
 //
 // Models: protection domains, completion queues, queue pairs with their states (IBTA 10.3.1) and
-// modify by command, memory regions (memory_registration).
-// Ignores: shared receive queues, resizing, event channels, address handles,
+// modify by command (only attributes that the transport has), memory regions and windows
+// (memory_registration), shared receive queues (shared_receives).
+// Ignores: resizing, event channels, address handles,
 // per-process protection of objects. Rings are physically contiguous kernel memory that the process
 // maps, so they need no translation table of their own (mlx5 pages them).
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <vector>
 
 #include "host/command_channel.h"
 #include "host/cpu_core.h"
@@ -24,7 +23,9 @@
 #include "host/memory.h"
 #include "host/memory_registration.h"
 #include "host/mmio.h"
+#include "host/numbered.h"
 #include "host/result.h"
+#include "host/shared_receives.h"
 #include "host/user_receive_queue.h"
 #include "model/metrics.h"
 #include "model/nic_abi.h"
@@ -58,6 +59,7 @@ struct QpInit {
   bool has_receive_queue = false;
   std::uint8_t log_receive_entries = 0;
   std::uint8_t log_receive_segments = 0;
+  std::uint32_t srqn = 0;  ///< 0 = none
   bool inline_receive = false;
 };
 
@@ -103,6 +105,7 @@ class Driver {
   Result<abi::QpContext> query_qp(CpuTask& task, Qpn qpn);
   Errno destroy_qp(CpuTask& task, Qpn qpn);
   MemoryRegistration& regions() { return registration_; }
+  SharedReceives& shared_receives() { return shared_receives_; }
 
   std::uint8_t nic() const { return nic_; }
   /// kRegisterPin, kRegisterTable, kRegisterKey.
@@ -111,16 +114,6 @@ class Driver {
   void report(const MetricScope& scope) const;
 
  private:
-  template <class T>
-  struct Slots {
-    std::map<std::uint32_t, T> used;
-    std::vector<std::uint32_t> released;
-    std::uint32_t next = 1;
-  };
-  template <class T>
-  static std::optional<std::uint32_t> take_number(Slots<T>& slots, unsigned log_count);
-  template <class T>
-  static void give_number(Slots<T>& slots, std::uint32_t number);
   Errno allocate_tables();
   Errno modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted);
   /// Allocates the rings; nothing if there is no memory or no number left.
@@ -135,12 +128,13 @@ class Driver {
   CommandChannel commands_;
   Probe probe_;
   MemoryRegistration registration_;
+  SharedReceives shared_receives_;
   abi::HcaTables tables_;
   PhysicalAddress mailbox_;
   bool up_ = false;
   std::uint32_t next_pd_ = 1;
-  Slots<CqRings> cqs_;
-  Slots<abi::QpContext> qps_;  ///< the driver's image of each context
+  Numbered<CqRings> cqs_;
+  Numbered<abi::QpContext> qps_;  ///< the driver's image of each context
 };
 
 }  // namespace rnicsim

@@ -10,6 +10,8 @@ void DriverConfig::describe(Fields& f) {
   f.field("log_qps", log_qps, range(1, 24), "log2 of the number of queue pair contexts");
   f.field("log_cqs", log_cqs, range(1, 24), "log2 of the number of completion queue contexts");
   f.field("log_keys", log_keys, range(1, 24), "log2 of the number of memory keys");
+  f.field("log_srqs", log_srqs, range(1, 24),
+          "log2 of the number of shared receive queue contexts");
   f.field("syscall", syscall, cycles, "a system call, in and out");
   f.field("command", command, cycles, "writing a command entry and ringing its doorbell");
   f.field("command_poll", command_poll, range(Cycles(1), Cycles(1000000)),

@@ -18,6 +18,7 @@ struct DriverConfig {
   std::uint8_t log_qps = 16;
   std::uint8_t log_cqs = 16;
   std::uint8_t log_keys = 18;
+  std::uint8_t log_srqs = 10;
 
   Cycles syscall{700};           ///< into the kernel and back, with the verbs' own dispatch
   Cycles command{350};           ///< write a command entry and its doorbell

@@ -65,6 +65,10 @@ Result<QueuePair*> Verbs::create_qp(CpuTask& task, const QueuePairInit& init) {
   kernel.log_receive_entries = log2_up(init.max_recv_requests);
   kernel.log_receive_segments = log2_up(init.max_recv_segments);
   kernel.inline_receive = init.inline_receive;
+  if (init.srq != nullptr) {
+    kernel.has_receive_queue = false;
+    kernel.srqn = init.srq->srqn();
+  }
   const Result<QpRings> rings = driver_.create_qp(task, kernel);
   if (!rings.ok()) return rings.error;
   const std::uint32_t qpn = rings.value.qpn.value();
@@ -77,6 +81,23 @@ Errno Verbs::destroy_qp(CpuTask& task, QueuePair* qp) {
   const Errno result = driver_.destroy_qp(task, qp->qpn());
   if (result == Errno::kOk) qps_[qp->qpn().value()].reset();
   return result;
+}
+
+Result<SharedReceiveQueue*> Verbs::create_srq(CpuTask& task, PdNumber pd,
+                                              std::uint32_t max_requests,
+                                              std::uint32_t max_segments) {
+  const Result<SrqRings> rings =
+      driver_.shared_receives().create(task, pd, log2_up(max_requests), log2_up(max_segments));
+  if (!rings.ok()) return rings.error;
+  srqs_.push_back(std::make_unique<SharedReceiveQueue>(rings.value));
+  return srqs_.back().get();
+}
+
+Errno Verbs::destroy_srq(CpuTask& task, SharedReceiveQueue* srq) {
+  const Errno result = driver_.shared_receives().destroy(task, srq->srqn());
+  if (result != Errno::kOk) return result;
+  srqs_.erase(std::find_if(srqs_.begin(), srqs_.end(), [srq](auto& p) { return p.get() == srq; }));
+  return Errno::kOk;
 }
 
 Errno Verbs::modify_qp(CpuTask& task, QueuePair* qp, const QpAttributes& attributes) {
@@ -148,8 +169,8 @@ void Verbs::ring_doorbell(CpuTask& task, QueuePair& qp, const Posting& posting) 
 
 Verbs::PostResult Verbs::post_recv(CpuTask& task, QueuePair* qp, const ReceiveRequest* requests,
                                    std::uint32_t count) {
-  if (qp->receives() == nullptr) return {Errno::kInvalid, 0};
-  const PostResult result = post_receives(task, *qp->receives(), requests, count);
+  if (qp->own_receives() == nullptr) return {Errno::kInvalid, 0};
+  const PostResult result = post_receives(task, *qp->own_receives(), requests, count);
   if (result.posted != 0 && qp->failed()) ring_receive_doorbell(task, *qp);
   return result;
 }
@@ -176,7 +197,7 @@ void Verbs::ring_receive_doorbell(CpuTask& task, QueuePair& qp) {
   task.run(kPlane, CpuCategory::kDoorbell, config_.doorbell);
   std::uint8_t ring[8];
   store_be32(ring, qp.qpn().value());
-  store_be32(ring + 4, qp.receives()->posted());
+  store_be32(ring + 4, qp.own_receives()->posted());
   mmio_.mmio_write(task.now(), abi::kUarOffset + abi::kReceiveDoorbell, ring, sizeof ring);
 }
 
@@ -271,7 +292,7 @@ void Verbs::complete_receive(CpuTask& task, QueuePair& qp, const abi::Cqe& cqe,
 
 /// Receives posted since the NIC looked last, before anybody knew of the error, are not lost.
 void Verbs::note_failure(QueuePair& qp) {
-  if (!qp.failed() && qp.receives() != nullptr && qp.receives()->outstanding())
+  if (!qp.failed() && qp.own_receives() != nullptr && qp.own_receives()->outstanding())
     newly_failed_.push(&qp);
   qp.set_failed();
 }

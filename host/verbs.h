@@ -52,9 +52,23 @@ class Verbs {
   Errno dereg_mr(CpuTask& task, const MemoryRegion& region) {
     return driver_.regions().remove(task, region.lkey);
   }
+  Result<MemoryWindow> alloc_mw(CpuTask& task, PdNumber pd) {
+    return driver_.regions().add_window(task, pd);
+  }
+  Errno dealloc_mw(CpuTask& task, const MemoryWindow& window) {
+    return driver_.regions().remove_window(task, window.rkey);
+  }
   /// Room for at least `entries`. The library owns the queue until destroy_cq.
   Result<CompletionQueue*> create_cq(CpuTask& task, std::uint32_t entries);
   Errno destroy_cq(CpuTask& task, CompletionQueue* cq);
+  Result<SharedReceiveQueue*> create_srq(CpuTask& task, PdNumber pd, std::uint32_t max_requests,
+                                         std::uint32_t max_segments = 1);
+  /// kBusy while a queue pair uses it.
+  Errno destroy_srq(CpuTask& task, SharedReceiveQueue* srq);
+  /// Asks for one event when fewer than `limit` receives are left; 0 = none.
+  Errno arm_srq(CpuTask& task, SharedReceiveQueue* srq, std::uint32_t limit) {
+    return driver_.shared_receives().arm(task, srq->srqn(), limit);
+  }
   Result<QueuePair*> create_qp(CpuTask& task, const QueuePairInit& init);
   Errno destroy_qp(CpuTask& task, QueuePair* qp);
   /// A move to RESET also empties the library's send queue.
@@ -79,6 +93,10 @@ class Verbs {
                        std::uint32_t count);
   Errno post_recv(CpuTask& task, QueuePair* qp, const ReceiveRequest& request) {
     return post_recv(task, qp, &request, 1).error;
+  }
+  PostResult post_srq_recv(CpuTask& task, SharedReceiveQueue* srq, const ReceiveRequest* requests,
+                           std::uint32_t count) {
+    return post_receives(task, srq->receives(), requests, count);
   }
   /// Takes up to `capacity` completions that are there now; returns how many.
   std::uint32_t poll_cq(CpuTask& task, CompletionQueue* cq, WorkCompletion* out,
@@ -114,6 +132,7 @@ class Verbs {
   MmioPort& mmio_;
   Probe probe_;
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
+  std::vector<std::unique_ptr<SharedReceiveQueue>> srqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  ///< by number; null where not ours
   Ring<QueuePair*> newly_failed_;                ///< their receives need a doorbell
 };

@@ -17,6 +17,18 @@
 
 namespace rnicsim {
 
+class SharedReceiveQueue {
+ public:
+  explicit SharedReceiveQueue(const SrqRings& rings)
+      : srqn_(rings.srqn), receives_(rings.receive) {}
+  std::uint32_t srqn() const { return srqn_; }
+  UserReceiveQueue& receives() { return receives_; }
+
+ private:
+  std::uint32_t srqn_;
+  UserReceiveQueue receives_;
+};
+
 struct QueuePairInit {
   PdNumber pd;
   class CompletionQueue* send_cq = nullptr;
@@ -24,10 +36,11 @@ struct QueuePairInit {
   Transport transport = Transport::kRc;
   std::uint32_t max_send_requests = 128;  ///< of up to 64 B each; longer ones take more room
   std::uint32_t max_inline = 220;
-  std::uint32_t max_recv_requests = 0;  ///< 0: no receive queue
+  std::uint32_t max_recv_requests = 0;  ///< 0: no receive queue of its own
   std::uint32_t max_recv_segments = 1;  ///< pieces of one receive's buffer
   /// Messages of up to 32 B stand in their completion, from where the library copies them.
   bool inline_receive = false;
+  SharedReceiveQueue* srq = nullptr;  ///< instead of a receive queue of its own
 };
 
 class CompletionQueue {
@@ -57,12 +70,15 @@ class QueuePair {
       : rings_(rings),
         transport_(init.transport),
         max_inline_(init.max_inline),
+        srq_(init.srq),
         slots_(std::size_t{1} << rings.log_send_blocks) {
     if (rings.receive) receives_.emplace(*rings.receive);
   }
   Qpn qpn() const { return rings_.qpn; }
   /// Its own receive queue; null if it has none.
-  UserReceiveQueue* receives() { return receives_ ? &*receives_ : nullptr; }
+  UserReceiveQueue* own_receives() { return receives_ ? &*receives_ : nullptr; }
+  /// Where its receives come from; null if it can receive nothing.
+  UserReceiveQueue* receives() { return srq_ != nullptr ? &srq_->receives() : own_receives(); }
   std::uint32_t blocks() const { return 1u << rings_.log_send_blocks; }
   std::uint32_t free_blocks() const {
     return blocks() - static_cast<std::uint16_t>(producer_ - consumer_);
@@ -112,6 +128,7 @@ class QueuePair {
   QpRings rings_;
   Transport transport_;
   std::uint32_t max_inline_;
+  SharedReceiveQueue* srq_;
   std::optional<UserReceiveQueue> receives_;
   std::vector<Slot> slots_;
   std::uint16_t producer_ = 0;  ///< in blocks, as the NIC counts

@@ -80,28 +80,53 @@ class FakeNic : public MmioPort {
         tables.cq_contexts.value() + std::uint64_t{cqn.value()} * abi::CqContext::kBytes);
     return abi::CqContext::read(image.data());
   }
+  abi::SrqContext srq_context(std::uint32_t srqn) const {
+    const auto image = load<abi::SrqContext::kBytes>(tables.srq_contexts.value() +
+                                                     std::uint64_t{srqn} * abi::SrqContext::kBytes);
+    return abi::SrqContext::read(image.data());
+  }
   abi::QpContext& qp(Qpn qpn) { return qps_[qpn.value()]; }
 
-  /// A message arrives now: takes the queue pair's next receive, which must be posted, and writes
-  /// `cqe` as its completion. Returns the entry taken.
-  std::vector<std::uint8_t> deliver(Qpn qpn, abi::Cqe cqe) {
+  /// A receive that a message has taken.
+  struct Taken {
+    std::uint16_t number;
+    std::vector<std::uint8_t> entry;
+  };
+  /// A message begins to arrive now: takes the next receive, which must be posted.
+  Taken take_receive(Qpn qpn) {
     abi::QpContext& context = qps_[qpn.value()];
-    if (load_u32(context.doorbell_record) == context.receive_consumer)
-      throw std::runtime_error("fake NIC: no receive is posted");
-    cqe.wqe_counter = static_cast<std::uint16_t>(context.receive_consumer);
-    const std::uint32_t bytes = abi::kSegmentBytes << context.log_receive_segments;
-    const std::uint32_t index =
-        context.receive_consumer++ & ((1u << context.log_receive_entries) - 1);
-    std::vector<std::uint8_t> entry(bytes);
-    memory_.load(PhysicalAddress(context.receive_ring.value() + std::uint64_t{index} * bytes),
-                 entry.data(), bytes);
+    if (context.srqn == 0)
+      return take(context.doorbell_record, context.receive_ring, context.log_receive_entries,
+                  context.log_receive_segments, context.receive_consumer);
+    const abi::SrqContext srq = srq_context(context.srqn);
+    return take(srq.doorbell_record, srq.ring, srq.log_entries, srq.log_segments,
+                srq_consumers_[context.srqn]);
+  }
+  /// The message's end: writes `cqe` as its completion.
+  void complete_receive(Qpn qpn, const Taken& taken, abi::Cqe cqe) {
+    cqe.wqe_counter = taken.number;
     cqe.qpn = qpn;
-    complete(context.receive_cqn, cqe);
-    return entry;
+    complete(qps_[qpn.value()].receive_cqn, cqe);
+  }
+  /// Both; returns the entry taken.
+  std::vector<std::uint8_t> deliver(Qpn qpn, const abi::Cqe& cqe) {
+    Taken taken = take_receive(qpn);
+    complete_receive(qpn, taken, cqe);
+    return taken.entry;
   }
   std::uint32_t load_u32(PhysicalAddress at) const { return load_be32(load<4>(at.value()).data()); }
 
  private:
+  Taken take(PhysicalAddress record, PhysicalAddress ring, unsigned log_entries,
+             unsigned log_segments, std::uint32_t& consumer) {
+    if (load_u32(record) == consumer) throw std::runtime_error("fake NIC: no receive is posted");
+    const std::uint32_t number = consumer++;
+    const std::uint32_t bytes = abi::kSegmentBytes << log_segments;
+    const std::uint64_t index = number & ((1u << log_entries) - 1);
+    Taken taken{static_cast<std::uint16_t>(number), std::vector<std::uint8_t>(bytes)};
+    memory_.load(PhysicalAddress(ring.value() + index * bytes), taken.entry.data(), bytes);
+    return taken;
+  }
   template <std::size_t N>
   std::array<std::uint8_t, N> load(std::uint64_t at) const {
     std::array<std::uint8_t, N> bytes{};
@@ -167,9 +192,14 @@ class FakeNic : public MmioPort {
         producers_[entry.object] = 0;
         return cq_context(Cqn(entry.object)).valid ? abi::CommandStatus::kOk
                                                    : abi::CommandStatus::kBadObject;
+      case abi::CommandOpcode::kCreateSrq:
+        srq_consumers_[entry.object] = 0;
+        return srq_context(entry.object).valid ? abi::CommandStatus::kOk
+                                               : abi::CommandStatus::kBadObject;
       case abi::CommandOpcode::kEnableKey:
-        return key_entry(entry.object).valid ? abi::CommandStatus::kOk
-                                             : abi::CommandStatus::kBadObject;
+        return key_entry(entry.object).valid || key_entry(entry.object).window
+                   ? abi::CommandStatus::kOk
+                   : abi::CommandStatus::kBadObject;
       case abi::CommandOpcode::kDisableKey:
         return key_entry(entry.object).valid ? abi::CommandStatus::kBadObject
                                              : abi::CommandStatus::kOk;
@@ -229,6 +259,7 @@ class FakeNic : public MmioPort {
   std::uint64_t command_entry_ = 0;
   std::map<std::uint32_t, abi::QpContext> qps_;
   std::map<std::uint32_t, std::uint32_t> producers_;
+  std::map<std::uint32_t, std::uint32_t> srq_consumers_;
 };
 
 }  // namespace rnicsim::test
