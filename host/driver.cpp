@@ -81,14 +81,15 @@ ReceiveMapping receive_ring_of(const abi::QpContext& context) {
 }  // namespace
 
 Driver::Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
-               MmioPort& mmio)
+               MmioPort& mmio, InterruptController& interrupts)
     : config_(config),
       nic_(nic),
       memory_(memory),
       frames_(frames),
       commands_(config_, memory, mmio),
       registration_(config_, memory, frames, commands_, probe_),
-      shared_receives_(config_, memory, frames, commands_) {}
+      shared_receives_(config_, memory, frames, commands_),
+      events_(config_, memory, frames, mmio, commands_, interrupts) {}
 
 Errno Driver::allocate_tables() {
   tables_.log_qps = config_.log_qps;
@@ -141,7 +142,7 @@ PdNumber Driver::alloc_pd(CpuTask& task) {
   return PdNumber(next_pd_++);
 }
 
-Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size) {
+Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size, bool events) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
   if (log_size > kMaxLogCqSize) return Errno::kInvalid;
   const Bytes ring_bytes(std::uint64_t{abi::Cqe::kBytes} << log_size);
@@ -166,6 +167,7 @@ Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size) {
   context.log_size = log_size;
   context.ring = *ring;
   context.doorbell_record = *record;
+  if (events) context.eqn = DriverEventQueue::kEqn;
   write_cq_context(rings.cqn, context);
   cqs_.put(*number, rings);
   if (commands_.execute(task, abi::CommandOpcode::kCreateCq, *number) == abi::CommandStatus::kOk)
@@ -174,6 +176,21 @@ Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size) {
   frames_.release_kernel(*record, kDoorbellRecordBytes);
   cqs_.give(*number);
   return Errno::kIo;
+}
+
+Errno Driver::modify_cq(CpuTask& task, Cqn cqn, std::uint16_t count, std::uint16_t period_us) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  if (cqs_.find(cqn.value()) == nullptr) return Errno::kInvalid;
+  abi::CqContext wanted;
+  wanted.moderation_count = count;
+  wanted.moderation_period_us = period_us;
+  std::uint8_t image[abi::CqContext::kBytes];
+  wanted.write(image);
+  commands_.lock(task);
+  memory_.store(mailbox_, image, sizeof image);
+  const auto status = commands_.execute(task, abi::CommandOpcode::kModifyCq, cqn.value(), mailbox_);
+  commands_.unlock(task);
+  return status == abi::CommandStatus::kOk ? Errno::kOk : Errno::kIo;
 }
 
 void Driver::write_cq_context(Cqn cqn, const abi::CqContext& context) {
@@ -329,6 +346,7 @@ Errno Driver::destroy_qp(CpuTask& task, Qpn qpn) {
 
 void Driver::report(const MetricScope& scope) const {
   scope.count("commands", commands_.executed(), "commands that the NIC executed");
+  scope.count("events", events_.events(), "entries of the event queue handled");
   scope.count("regions", registration_.regions(), "memory regions registered at the end");
   scope.child("translation_table")
       .bytes("bytes", registration_.table_bytes(), "translation tables in host RAM at the end");

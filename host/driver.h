@@ -7,8 +7,8 @@
 //
 // Models: protection domains, completion queues, queue pairs with their states (IBTA 10.3.1) and
 // modify by command (only attributes that the transport has), memory regions and windows
-// (memory_registration), shared receive queues (shared_receives).
-// Ignores: resizing, event channels, address handles,
+// (memory_registration), shared receive queues (shared_receives), events (driver_event_queue).
+// Ignores: resizing, address handles,
 // per-process protection of objects. Rings are physically contiguous kernel memory that the process
 // maps, so they need no translation table of their own (mlx5 pages them).
 #pragma once
@@ -19,6 +19,7 @@
 #include "host/command_channel.h"
 #include "host/cpu_core.h"
 #include "host/driver_config.h"
+#include "host/driver_event_queue.h"
 #include "host/frame_allocator.h"
 #include "host/memory.h"
 #include "host/memory_registration.h"
@@ -88,7 +89,7 @@ class Driver {
  public:
   /// `nic`: the NIC's number in the run, part of every work request's name.
   Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
-         MmioPort& mmio);
+         MmioPort& mmio, InterruptController& interrupts);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
@@ -97,7 +98,10 @@ class Driver {
   Errno bring_up(CpuTask& task);
 
   PdNumber alloc_pd(CpuTask& task);
-  Result<CqRings> create_cq(CpuTask& task, std::uint8_t log_size);
+  /// `events`: it may be armed; needs open_events() before.
+  Result<CqRings> create_cq(CpuTask& task, std::uint8_t log_size, bool events = false);
+  /// An event is held back until there are `count` entries or `period_us` since the first of them.
+  Errno modify_cq(CpuTask& task, Cqn cqn, std::uint16_t count, std::uint16_t period_us);
   Errno destroy_cq(CpuTask& task, Cqn cqn);
   Result<QpRings> create_qp(CpuTask& task, const QpInit& init);
   Errno modify_qp(CpuTask& task, Qpn qpn, const QpAttributes& attributes);
@@ -106,6 +110,10 @@ class Driver {
   Errno destroy_qp(CpuTask& task, Qpn qpn);
   MemoryRegistration& regions() { return registration_; }
   SharedReceives& shared_receives() { return shared_receives_; }
+  /// Makes the event queue if there is none yet.
+  Errno open_events(CpuTask& task) { return events_.open(task, mailbox_); }
+  DriverEventQueue& events() { return events_; }
+  const DriverConfig& config() const { return config_; }
 
   std::uint8_t nic() const { return nic_; }
   /// kRegisterPin, kRegisterTable, kRegisterKey.
@@ -129,6 +137,7 @@ class Driver {
   Probe probe_;
   MemoryRegistration registration_;
   SharedReceives shared_receives_;
+  DriverEventQueue events_;
   abi::HcaTables tables_;
   PhysicalAddress mailbox_;
   bool up_ = false;

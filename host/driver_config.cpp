@@ -25,6 +25,8 @@ void DriverConfig::describe(Fields& f) {
   f.field("key_per_region", key_per_region, cycles, "key entry, fixed part of a registration");
   f.field("create_object", create_object, cycles,
           "creating or destroying a queue pair or completion queue");
+  f.field("event", event, cycles, "handling one entry of the event queue");
+  f.field("event_arm", event_arm, cycles, "arming the event queue at the end of an interrupt");
 }
 
 }  // namespace rnicsim

@@ -30,6 +30,8 @@ struct DriverConfig {
   Cycles table_per_page{160};
   Cycles key_per_region{13950};  ///< the key entry and the bookkeeping of the region
   Cycles create_object{5000};    ///< a queue pair or completion queue: rings and contexts
+  Cycles event{350};             ///< the interrupt handler: one entry, waking whom it concerns
+  Cycles event_arm{210};         ///< the interrupt handler: last look, consumer index, MMIO store
 
   void describe(Fields& fields);
 };

@@ -12,15 +12,17 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
       scheduler_(scheduler),
       config_(config),
       memory_(config.memory),
-      frames_(config.memory.size, seed) {
+      frames_(config.memory.size, seed),
+      interrupts_(scheduler, config.interrupt) {
   for (std::uint32_t i = 0; i < config_.cpu.cores; ++i)
     cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_));
   for (unsigned i = 0; i < nics; ++i) {
     const std::string link = "pcie" + std::to_string(i);
     links_.push_back(std::make_unique<PcieLink>(link.c_str(), scheduler, config_.pcie, memory_));
+    links_.back()->set_interrupts(&interrupts_);
     drivers_.push_back(std::make_unique<Driver>(config_.driver,
                                                 static_cast<std::uint8_t>(first_nic + i), memory_,
-                                                frames_, links_.back()->mmio()));
+                                                frames_, links_.back()->mmio(), interrupts_));
   }
 }
 
@@ -39,6 +41,7 @@ void Host::report(const MetricScope& scope) {
   for (std::size_t i = 0; i < cores_.size(); ++i)
     cores_[i]->report(cpu.child("core" + std::to_string(i)));
   usage_.report(cpu);
+  interrupts_.report(scope.child("interrupts"));
   memory_.report(scope.child("memory"));
   for (std::size_t i = 0; i < links_.size(); ++i) {
     const MetricScope nic = scope.child("nic" + std::to_string(i));

@@ -5,6 +5,7 @@
 //
 //   program -> CpuTask on a CpuCore -> Verbs -> memory, MMIO store -> PcieLink -> NIC
 //                                  \-> Driver (commands, tables in memory) -> ...
+//   NIC -> PcieLink -> InterruptController -> the driver's handler on a CpuCore -> a sleeper wakes
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "host/driver.h"
 #include "host/frame_allocator.h"
 #include "host/host_config.h"
+#include "host/interrupt_controller.h"
 #include "host/memory.h"
 #include "host/page_table.h"
 #include "host/pcie_link.h"
@@ -38,6 +40,7 @@ class Host : public sc_core::sc_module {
   Memory& memory() { return memory_; }
   FrameAllocator& frames() { return frames_; }
   CpuUsage& usage() { return usage_; }
+  InterruptController& interrupts() { return interrupts_; }
   CpuCore& core(unsigned n) { return *cores_[n]; }
   unsigned cores() const { return static_cast<unsigned>(cores_.size()); }
   PcieLink& pcie(unsigned nic) { return *links_[nic]; }
@@ -47,7 +50,7 @@ class Host : public sc_core::sc_module {
   bool idle() const;
   /// Driver and PCIe links; programs attach their own Verbs.
   void attach(ProbeSink* sink, std::uint32_t component);
-  /// Under `scope` ("host.A"): cpu, memory, nic<n>.driver, nic<n>.pcie.
+  /// Under `scope` ("host.A"): cpu, interrupts, memory, nic<n>.driver, nic<n>.pcie.
   void report(const MetricScope& scope);
 
  private:
@@ -56,6 +59,7 @@ class Host : public sc_core::sc_module {
   Memory memory_;
   FrameAllocator frames_;
   CpuUsage usage_;
+  InterruptController interrupts_;
   std::vector<std::unique_ptr<CpuCore>> cores_;
   std::vector<std::unique_ptr<PcieLink>> links_;
   std::vector<std::unique_ptr<Driver>> drivers_;

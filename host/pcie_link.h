@@ -9,7 +9,11 @@
 //
 // Connects to: the device's initiator through `dma_socket` (TLM-2.0 base protocol, non-blocking;
 // b_transport moves the bytes at once and adds the unloaded time; no DMI), the device's BAR through
-// mmio().socket, Memory, CPU cores through mmio().
+// mmio().socket, Memory, CPU cores through mmio(), the interrupt controller.
+//
+// A write of 4 B with purpose kInterrupt to the messages' address window goes to the interrupt
+// controller, never to memory, and takes effect at its arrival, but not before the writes sent
+// earlier are visible. (Really the address alone decides; here RAM has no hole there.)
 //
 // Models: splitting, both directions' bytes, credits, ordering (host/pcie_direction), an
 // unsupported request for addresses outside memory (a read answers TLM_ADDRESS_ERROR_RESPONSE, a
@@ -29,6 +33,7 @@
 #include <tlm>
 #include <vector>
 
+#include "host/interrupt_controller.h"
 #include "host/memory.h"
 #include "host/mmio_bridge.h"
 #include "host/pcie_config.h"
@@ -50,6 +55,8 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   /// The CPU's side; mmio().socket binds to the device's BAR.
   MmioBridge& mmio() { return mmio_; }
   Probe& probe() { return probe_; }
+  /// Where interrupt messages go; without one they are writes like any other.
+  void set_interrupts(InterruptController* interrupts) { interrupts_ = interrupts; }
 
   /// Nothing is queued, in flight or about to become visible.
   bool idle() const { return free_.size() == transfers_.size() && mmio_.idle(); }
@@ -71,6 +78,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
     WorkRequestId work_request;
     bool elided = false;
     bool supported = true;
+    bool interrupt = false;   ///< a message for the interrupt controller
     bool settled = false;     ///< write: the memory has given its time
     std::uint8_t trains = 0;  ///< write: not sent yet
     Time begin;               ///< first byte at the receiver
@@ -97,6 +105,10 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   void land(std::uint64_t index, Time end);
   void settle_writes(Time until);
   void make_visible(std::uint64_t index);
+  void take_effect(std::uint32_t index);
+  Time effect_latency(const Transfer& transfer) const {
+    return transfer.interrupt ? Time() : memory_.config().write_latency;
+  }
   void respond(std::uint64_t index, tlm::tlm_response_status status);
   void pump_responses();
   Time overhead_time(Bytes overhead) const { return up_.byte_time().of(overhead); }
@@ -108,6 +120,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   PcieDirection up_;
   PcieDirection down_;
   MmioBridge mmio_;
+  InterruptController* interrupts_ = nullptr;
   Probe probe_;
 
   std::vector<Transfer> transfers_;

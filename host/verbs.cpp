@@ -18,6 +18,12 @@ constexpr std::uint8_t log2_up(std::uint32_t n) {
   return log;
 }
 
+template <class T>
+void erase(std::vector<std::unique_ptr<T>>& objects, const T* object) {
+  objects.erase(std::find_if(objects.begin(), objects.end(),
+                             [object](const auto& p) { return p.get() == object; }));
+}
+
 /// Whole blocks, in two pieces if the entry wraps at the end of the ring.
 void store_wqe(Memory& memory, const QueuePair& qp, const BuiltWqe& wqe) {
   const std::uint32_t first = qp.producer() & (qp.blocks() - 1);
@@ -38,18 +44,76 @@ struct Verbs::Posting {
   Cycles cycles;
 };
 
-Result<CompletionQueue*> Verbs::create_cq(CpuTask& task, std::uint32_t entries) {
-  const Result<CqRings> rings = driver_.create_cq(task, log2_up(entries));
+Result<CompletionChannel*> Verbs::create_comp_channel(CpuTask& task) {
+  const Errno opened = driver_.open_events(task);
+  if (opened != Errno::kOk) return opened;
+  const Cycles syscall = driver_.config().syscall;
+  task.run(CpuPlane::kControl, CpuCategory::kSyscall, syscall);
+  channels_.push_back(std::make_unique<CompletionChannel>(driver_.events().interrupts(), syscall));
+  return channels_.back().get();
+}
+
+Errno Verbs::destroy_comp_channel(CpuTask& task, CompletionChannel* channel) {
+  task.run(CpuPlane::kControl, CpuCategory::kSyscall, driver_.config().syscall);
+  if (channel->users() != 0) return Errno::kBusy;
+  erase(channels_, channel);
+  return Errno::kOk;
+}
+
+Result<CompletionQueue*> Verbs::create_cq(CpuTask& task, std::uint32_t entries,
+                                          CompletionChannel* channel) {
+  const Result<CqRings> rings = driver_.create_cq(task, log2_up(entries), channel != nullptr);
   if (!rings.ok()) return rings.error;
-  cqs_.push_back(std::make_unique<CompletionQueue>(rings.value));
+  const std::uint32_t cqn = rings.value.cqn.value();
+  cqs_.push_back(std::make_unique<CompletionQueue>(rings.value, channel));
+  driver_.events().subscribe(abi::EventType::kCqError, cqn, &async_);
+  if (channel != nullptr) {
+    channel->hold();
+    driver_.events().subscribe(abi::EventType::kCompletion, cqn, &channel->events());
+  }
   return cqs_.back().get();
 }
 
 Errno Verbs::destroy_cq(CpuTask& task, CompletionQueue* cq) {
+  if (cq->unacknowledged() != 0) return Errno::kBusy;
+  const std::uint32_t cqn = cq->cqn().value();
   const Errno result = driver_.destroy_cq(task, cq->cqn());
   if (result != Errno::kOk) return result;
-  cqs_.erase(std::find_if(cqs_.begin(), cqs_.end(), [cq](auto& p) { return p.get() == cq; }));
+  driver_.events().unsubscribe(abi::EventType::kCqError, cqn);
+  driver_.events().unsubscribe(abi::EventType::kCompletion, cqn);
+  if (cq->channel() != nullptr) cq->channel()->release();
+  erase(cqs_, cq);
   return Errno::kOk;
+}
+
+Errno Verbs::req_notify_cq(CpuTask& task, CompletionQueue* cq, bool solicited_only) {
+  if (cq->channel() == nullptr) return Errno::kInvalid;
+  task.run(kPlane, CpuCategory::kDoorbell, config_.doorbell);
+  std::uint8_t arm[8];
+  store_be32(arm, (solicited_only ? 1u : 0u) << 24 | (cq->consumer() & 0xffffff));
+  store_be32(arm + 4, cq->cqn().value());
+  mmio_.mmio_write(task.now(), abi::kUarOffset + abi::kCqArm, arm, sizeof arm);
+  return Errno::kOk;
+}
+
+CompletionQueue* Verbs::get_cq_event(CpuTask& task, CompletionChannel* channel) {
+  const Cqn cqn(channel->events().wait(task).object);
+  const auto at =
+      std::find_if(cqs_.begin(), cqs_.end(), [cqn](auto& cq) { return cq->cqn() == cqn; });
+  (*at)->got_event();  // a queue that is destroyed takes its events along
+  return at->get();
+}
+
+Result<std::optional<DeviceEvent>> Verbs::poll_async_event(CpuTask& task) {
+  const Errno opened = driver_.open_events(task);
+  if (opened != Errno::kOk) return opened;
+  return async_.poll(task);
+}
+
+Result<DeviceEvent> Verbs::get_async_event(CpuTask& task) {
+  const Errno opened = driver_.open_events(task);
+  if (opened != Errno::kOk) return opened;
+  return async_.wait(task);
 }
 
 Result<QueuePair*> Verbs::create_qp(CpuTask& task, const QueuePairInit& init) {
@@ -74,13 +138,17 @@ Result<QueuePair*> Verbs::create_qp(CpuTask& task, const QueuePairInit& init) {
   const std::uint32_t qpn = rings.value.qpn.value();
   if (qps_.size() <= qpn) qps_.resize(qpn + 1);
   qps_[qpn] = std::make_unique<QueuePair>(rings.value, init);
+  driver_.events().subscribe(abi::EventType::kQpError, qpn, &async_);
   return qps_[qpn].get();
 }
 
 Errno Verbs::destroy_qp(CpuTask& task, QueuePair* qp) {
+  const std::uint32_t qpn = qp->qpn().value();
   const Errno result = driver_.destroy_qp(task, qp->qpn());
-  if (result == Errno::kOk) qps_[qp->qpn().value()].reset();
-  return result;
+  if (result != Errno::kOk) return result;
+  driver_.events().unsubscribe(abi::EventType::kQpError, qpn);
+  qps_[qpn].reset();
+  return Errno::kOk;
 }
 
 Result<SharedReceiveQueue*> Verbs::create_srq(CpuTask& task, PdNumber pd,
@@ -90,13 +158,15 @@ Result<SharedReceiveQueue*> Verbs::create_srq(CpuTask& task, PdNumber pd,
       driver_.shared_receives().create(task, pd, log2_up(max_requests), log2_up(max_segments));
   if (!rings.ok()) return rings.error;
   srqs_.push_back(std::make_unique<SharedReceiveQueue>(rings.value));
+  driver_.events().subscribe(abi::EventType::kSrqLimit, rings.value.srqn, &async_);
   return srqs_.back().get();
 }
 
 Errno Verbs::destroy_srq(CpuTask& task, SharedReceiveQueue* srq) {
   const Errno result = driver_.shared_receives().destroy(task, srq->srqn());
   if (result != Errno::kOk) return result;
-  srqs_.erase(std::find_if(srqs_.begin(), srqs_.end(), [srq](auto& p) { return p.get() == srq; }));
+  driver_.events().unsubscribe(abi::EventType::kSrqLimit, srq->srqn());
+  erase(srqs_, srq);
   return Errno::kOk;
 }
 

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "host/cpu_core.h"
@@ -39,7 +40,12 @@ class Verbs {
  public:
   /// Opens the device; REQUIRES that the driver has brought it up before the first call.
   Verbs(const VerbsConfig& config, Driver& driver, PageTable& pages, MmioPort& mmio)
-      : config_(config), driver_(driver), pages_(pages), memory_(pages.memory()), mmio_(mmio) {}
+      : config_(config),
+        driver_(driver),
+        pages_(pages),
+        memory_(pages.memory()),
+        mmio_(mmio),
+        async_(driver.events().interrupts(), driver.config().syscall, CpuPlane::kControl) {}
   Verbs(const Verbs&) = delete;
   Verbs& operator=(const Verbs&) = delete;
 
@@ -58,8 +64,18 @@ class Verbs {
   Errno dealloc_mw(CpuTask& task, const MemoryWindow& window) {
     return driver_.regions().remove_window(task, window.rkey);
   }
+  Result<CompletionChannel*> create_comp_channel(CpuTask& task);
+  /// kBusy while a completion queue uses it.
+  Errno destroy_comp_channel(CpuTask& task, CompletionChannel* channel);
   /// Room for at least `entries`. The library owns the queue until destroy_cq.
-  Result<CompletionQueue*> create_cq(CpuTask& task, std::uint32_t entries);
+  Result<CompletionQueue*> create_cq(CpuTask& task, std::uint32_t entries,
+                                     CompletionChannel* channel = nullptr);
+  /// Interrupt moderation: one event for `count` entries, or `period_us` after the first.
+  Errno modify_cq(CpuTask& task, CompletionQueue* cq, std::uint16_t count,
+                  std::uint16_t period_us) {
+    return driver_.modify_cq(task, cq->cqn(), count, period_us);
+  }
+  /// kBusy while a queue pair uses it or an event of it is not acknowledged.
   Errno destroy_cq(CpuTask& task, CompletionQueue* cq);
   Result<SharedReceiveQueue*> create_srq(CpuTask& task, PdNumber pd, std::uint32_t max_requests,
                                          std::uint32_t max_segments = 1);
@@ -106,6 +122,19 @@ class Verbs {
   std::uint32_t wait_cq(CpuTask& task, CompletionQueue* cq, WorkCompletion* out,
                         std::uint32_t capacity);
 
+  // Events.
+  /// Asks for one event when an entry comes that poll_cq has not taken yet (solicited_only: of a
+  /// SEND that its sender marked, or of an error). kInvalid: it has no channel.
+  Errno req_notify_cq(CpuTask& task, CompletionQueue* cq, bool solicited_only = false);
+  /// Sleeps until one of the channel's queues has an event, which is to be acknowledged.
+  CompletionQueue* get_cq_event(CpuTask& task, CompletionChannel* channel);
+  void ack_cq_events(CompletionQueue* cq, std::uint32_t count) { cq->acknowledge(count); }
+  /// What happened to this process's queues and queue pairs: overrun, error, limit. Nothing that
+  /// happened before the driver's event queue was made (driver_event_queue).
+  Result<std::optional<DeviceEvent>> poll_async_event(CpuTask& task);
+  /// Sleeps until there is one.
+  Result<DeviceEvent> get_async_event(CpuTask& task);
+
   /// kPostSend, kDoorbellRung, kCompletionPolled.
   Probe& probe() { return probe_; }
 
@@ -131,6 +160,8 @@ class Verbs {
   Memory& memory_;
   MmioPort& mmio_;
   Probe probe_;
+  EventChannel async_;
+  std::vector<std::unique_ptr<CompletionChannel>> channels_;
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   std::vector<std::unique_ptr<SharedReceiveQueue>> srqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  ///< by number; null where not ours

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/driver.h"
+#include "host/event_channel.h"
 #include "host/user_receive_queue.h"
 #include "host/work_requests.h"
 #include "host/wqe_builder.h"
@@ -43,9 +44,30 @@ struct QueuePairInit {
   SharedReceiveQueue* srq = nullptr;  ///< instead of a receive queue of its own
 };
 
+/// Wakes a program that sleeps until one of the channel's completion queues has something.
+class CompletionChannel {
+ public:
+  CompletionChannel(const InterruptConfig& config, Cycles syscall)
+      : events_(config, syscall, CpuPlane::kData) {}
+  EventChannel& events() { return events_; }
+  std::uint32_t users() const { return users_; }
+  void hold() { ++users_; }
+  void release() { --users_; }
+
+ private:
+  EventChannel events_;
+  std::uint32_t users_ = 0;  ///< completion queues
+};
+
 class CompletionQueue {
  public:
-  explicit CompletionQueue(const CqRings& rings) : rings_(rings) {}
+  CompletionQueue(const CqRings& rings, CompletionChannel* channel)
+      : rings_(rings), channel_(channel) {}
+  CompletionChannel* channel() const { return channel_; }
+  /// Events that a program got and has not acknowledged.
+  std::uint32_t unacknowledged() const { return unacknowledged_; }
+  void got_event() { ++unacknowledged_; }
+  void acknowledge(std::uint32_t count) { unacknowledged_ -= count; }
   Cqn cqn() const { return rings_.cqn; }
   std::uint32_t entries() const { return 1u << rings_.log_size; }
   std::uint32_t consumer() const { return consumer_; }
@@ -61,7 +83,9 @@ class CompletionQueue {
 
  private:
   CqRings rings_;
+  CompletionChannel* channel_;
   std::uint32_t consumer_ = 0;
+  std::uint32_t unacknowledged_ = 0;
 };
 
 class QueuePair {

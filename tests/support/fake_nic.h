@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
 #include "host/driver.h"
+#include "host/interrupt_controller.h"
 #include "host/memory.h"
 #include "host/mmio.h"
 #include "model/byte_order.h"
@@ -34,7 +36,8 @@ class FakeNic : public MmioPort {
     std::uint32_t object;
   };
 
-  FakeNic(Scheduler& scheduler, Memory& memory) : scheduler_(scheduler), memory_(memory) {}
+  FakeNic(Scheduler& scheduler, Memory& memory, InterruptController* interrupts = nullptr)
+      : scheduler_(scheduler), memory_(memory), interrupts_(interrupts) {}
 
   Time mmio_latency = Time::ns(100);
   Time command_latency = Time::us(1);  ///< doorbell arrived -> owner byte clear
@@ -114,6 +117,22 @@ class FakeNic : public MmioPort {
     complete_receive(qpn, taken, cqe);
     return taken.entry;
   }
+  /// Writes an entry of the event queue and, if that is armed, sends its interrupt message: both
+  /// are there now.
+  void event(abi::EventType type, std::uint32_t object) {
+    abi::Eqe eqe;
+    eqe.type = type;
+    eqe.object = object;
+    eqe.owner = (eq_producer_ >> eq.log_size & 1) != 0;
+    std::uint8_t image[abi::Eqe::kBytes];
+    eqe.write(image);
+    const std::uint32_t index = eq_producer_++ & ((1u << eq.log_size) - 1);
+    store(eq.ring.value() + std::uint64_t{index} * sizeof image, image, sizeof image);
+    interrupt();
+  }
+  abi::EqContext eq;
+  std::map<std::uint32_t, abi::CqContext> moderation;  ///< as kModifyCq gave it
+
   std::uint32_t load_u32(PhysicalAddress at) const { return load_be32(load<4>(at.value()).data()); }
 
  private:
@@ -151,6 +170,14 @@ class FakeNic : public MmioPort {
       std::copy(write.data.begin(), write.data.end(), image);
       rung_.push(abi::ControlSegment::read(image));
       scheduler_.at(now + wqe_latency, call<&FakeNic::fetch>(this));
+    } else if (write.offset == abi::kEqArm && write.data.size() == 8) {
+      if (load_be32(write.data.data()) != 1) throw std::runtime_error("fake NIC: no such queue");
+      eq_armed_ = true;
+      if (eq_producer_ != load_be32(&write.data[4])) interrupt();
+    } else if (write.offset == abi::kUarOffset + abi::kCqArm && write.data.size() == 8) {
+      const std::uint32_t cqn = load_be32(&write.data[4]);
+      cq_armed_.insert(cqn);
+      if ((producers_[cqn] & 0xffffff) != (load_be32(write.data.data()) & 0xffffff)) notify(cqn);
     } else if (write.offset != abi::kUarOffset + abi::kReceiveDoorbell || write.data.size() != 8) {
       throw std::runtime_error("fake NIC: no such register");
     }
@@ -192,6 +219,13 @@ class FakeNic : public MmioPort {
         producers_[entry.object] = 0;
         return cq_context(Cqn(entry.object)).valid ? abi::CommandStatus::kOk
                                                    : abi::CommandStatus::kBadObject;
+      case abi::CommandOpcode::kCreateEq:
+        eq = abi::EqContext::read(load<abi::EqContext::kBytes>(entry.mailbox.value()).data());
+        return abi::CommandStatus::kOk;
+      case abi::CommandOpcode::kModifyCq:
+        moderation[entry.object] =
+            abi::CqContext::read(load<abi::CqContext::kBytes>(entry.mailbox.value()).data());
+        return abi::CommandStatus::kOk;
       case abi::CommandOpcode::kCreateSrq:
         srq_consumers_[entry.object] = 0;
         return srq_context(entry.object).valid ? abi::CommandStatus::kOk
@@ -250,10 +284,23 @@ class FakeNic : public MmioPort {
     cqe.write(image);
     const std::uint32_t index = producer++ & ((1u << context.log_size) - 1);
     store(context.ring.value() + std::uint64_t{index} * sizeof image, image, sizeof image);
+    notify(cqn.value());
+  }
+
+  void notify(std::uint32_t cqn) {
+    if (cq_armed_.erase(cqn) != 0) event(abi::EventType::kCompletion, cqn);
+  }
+  void interrupt() {
+    if (eq_armed_ && interrupts_ != nullptr) interrupts_->raise({eq.msix_address, eq.msix_data});
+    eq_armed_ = false;
   }
 
   Scheduler& scheduler_;
   Memory& memory_;
+  InterruptController* interrupts_;
+  std::set<std::uint32_t> cq_armed_;
+  bool eq_armed_ = false;
+  std::uint32_t eq_producer_ = 0;
   Ring<Mmio> arriving_;
   Ring<abi::ControlSegment> rung_;
   std::uint64_t command_entry_ = 0;
