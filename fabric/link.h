@@ -2,7 +2,8 @@
 // A full-duplex cable: pure delay, one ring of packets and one armed event a direction. The sender
 // owns rate and queue; a packet enters with the times of its first and last bit at the sender and
 // is delivered at the receiver's, propagation later (at the last bit, or at the first 64 B to a
-// sink that cuts through).
+// sink that cuts through). Being pure delay, it stalls nobody: who waits for it waits in the
+// sender.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "host/control_channel.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/callback.h"
@@ -11,6 +12,8 @@ void ControlChannel::send(CpuTask& from, ControlMessage message) {
   from.settle();
   const Time now = scheduler_.now();
   in_flight_.push({now, std::move(message)});
+  ++messages_;
+  most_ = std::max(most_, in_flight_.size() + delivered_.size());
   scheduler_.at_software(now + latency_, call<&ControlChannel::deliver>(this));
 }
 
@@ -28,6 +31,11 @@ ControlMessage ControlChannel::receive(CpuTask& to) {
   while (delivered_.empty()) to.block();
   receiver_ = nullptr;
   return delivered_.take();
+}
+
+void ControlChannel::report(const MetricScope& scope) const {
+  scope.count("messages", messages_, "messages sent");
+  scope.count("occupancy.max", most_, "most messages sent and not yet received");
 }
 
 }  // namespace rnicsim

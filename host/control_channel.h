@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/cpu_core.h"
+#include "model/metrics.h"
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
@@ -30,6 +31,8 @@ class ControlChannel {
 
   /// kControlMessage at each delivery.
   Probe& probe() { return probe_; }
+  /// messages, occupancy.max; a pure delay is never busy and stalls nobody.
+  void report(const MetricScope& scope) const;
 
  private:
   struct Sent {
@@ -44,6 +47,8 @@ class ControlChannel {
   Ring<Sent> in_flight_;
   Ring<ControlMessage> delivered_;
   CpuTask* receiver_ = nullptr;  ///< sleeps in receive()
+  std::uint64_t messages_ = 0;
+  std::size_t most_ = 0;  ///< in flight and not yet taken
 };
 
 }  // namespace rnicsim

@@ -38,6 +38,7 @@ void CpuConfig::describe(Fields& f) {
 
 Time CpuCore::occupy(Time earliest, CpuPlane plane, CpuCategory category, Cycles cycles) {
   const Time start = std::max(earliest, work_end_);
+  note_wait(start - earliest);
   account_polling(start);
   const Time duration = clock_.duration(cycles);
   usage_.add(plane, category, duration, cycles);
@@ -72,6 +73,14 @@ void CpuCore::account_polling(Time until) {
   accounted_ = until;
 }
 
+/// A core has few programs: they are counted when one asks.
+void CpuCore::note_wanted(const CpuTask& by, Time at) {
+  const auto wanting = std::count_if(tasks_.begin(), tasks_.end(), [&](const CpuTask* task) {
+    return task == &by || task->polling_ || task->charged_until_ > at;
+  });
+  most_wanting_ = std::max(most_wanting_, static_cast<std::size_t>(wanting));
+}
+
 Time CpuCore::busy() {
   account_polling(scheduler_.now());
   return busy_;
@@ -79,12 +88,25 @@ Time CpuCore::busy() {
 
 void CpuCore::report(const MetricScope& scope) {
   scope.time("busy", busy(), "time in which the core did work, polling included");
+  scope.time("stalled.other_program", waited_,
+             "time that programs waited for the core while another had it");
+  scope.count("occupancy.max", most_wanting_, "most programs that wanted the core at once");
+}
+
+CpuTask::CpuTask(CpuCore& core, SoftwareThread& thread) : core_(core), thread_(thread) {
+  core_.tasks_.push_back(this);
+}
+
+CpuTask::~CpuTask() {
+  core_.tasks_.erase(std::find(core_.tasks_.begin(), core_.tasks_.end(), this));
 }
 
 Time CpuTask::now() const { return std::max(scheduler().now(), charged_until_); }
 
 Time CpuTask::charge(CpuPlane plane, CpuCategory category, Cycles cycles) {
-  charged_until_ = core_.occupy(now(), plane, category, cycles);
+  const Time at = now();
+  core_.note_wanted(*this, at);
+  charged_until_ = core_.occupy(at, plane, category, cycles);
   return charged_until_;
 }
 
@@ -119,10 +141,12 @@ void CpuTask::written() { thread_.wake(scheduler().now()); }
 void CpuTask::end_poll(CpuPlane plane, Time first, Cycles poll) {
   const Time grid = std::max(first, core_.work_end());
   const Time visible = scheduler().now();
+  if (grid > visible) core_.note_wait(grid - visible);
   const std::uint64_t k =
       visible > grid ? poll_at_or_after(core_.clock(), visible - grid, poll) : 0;
   charged_until_ = grid + core_.clock().duration(poll * (k + 1));
   core_.end_polling(plane, charged_until_);
+  polling_ = false;
   thread_.sleep_until(grid + core_.clock().duration(poll * k));
 }
 

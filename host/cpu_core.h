@@ -17,7 +17,13 @@
 // memory at its begin, so the poll that finds an entry is the first that begins at or after the
 // instant at which the entry became visible (Memory::watch). The core is busy from the first poll.
 // If another program takes the core meanwhile, the grid starts again when that has ended.
+//
+// Metrics: stalled.other_program sums, over the programs, the time between asking for the core and
+// getting it (of a poll: from the entry's visibility to the grid that starts again). occupancy.max
+// counts programs that want the core at once, polling ones included, as seen when one asks.
 #pragma once
+
+#include <vector>
 
 #include "host/cpu_usage.h"
 #include "host/memory.h"
@@ -37,6 +43,8 @@ struct CpuConfig {
   void describe(Fields& fields);
 };
 
+class CpuTask;
+
 class CpuCore {
  public:
   CpuCore(Scheduler& scheduler, const CpuConfig& config, CpuUsage& usage)
@@ -51,7 +59,7 @@ class CpuCore {
   const CpuConfig& config() const { return config_; }
   /// Includes a poll in progress, up to now.
   Time busy();
-  /// Under `scope` (".cpu.core0"): busy.
+  /// Under `scope` (".cpu.core0"): busy, stalled.other_program, occupancy.max.
   void report(const MetricScope& scope);
 
  private:
@@ -59,6 +67,8 @@ class CpuCore {
   void begin_polling(CpuPlane plane, Time at);
   void end_polling(CpuPlane plane, Time at);
   void account_polling(Time until);
+  void note_wanted(const CpuTask& by, Time at);
+  void note_wait(Time time) { waited_ += time; }
   Time work_end() const { return work_end_; }
 
   Scheduler& scheduler_;
@@ -69,11 +79,15 @@ class CpuCore {
   Time accounted_;  ///< busy time is known up to here
   Time busy_;
   unsigned pollers_[kCpuPlanes] = {};
+  std::vector<const CpuTask*> tasks_;
+  Time waited_;
+  std::size_t most_wanting_ = 0;
 };
 
 class CpuTask {
  public:
-  CpuTask(CpuCore& core, SoftwareThread& thread) : core_(core), thread_(thread) {}
+  CpuTask(CpuCore& core, SoftwareThread& thread);
+  ~CpuTask();
   CpuTask(const CpuTask&) = delete;
   CpuTask& operator=(const CpuTask&) = delete;
 
@@ -102,6 +116,8 @@ class CpuTask {
                   Ready&& ready) {
     settle();
     const Time first = scheduler().now();
+    polling_ = true;
+    core_.note_wanted(*this, first);
     core_.begin_polling(plane, first);
     while (!ready()) wait_for_write(memory, address);
     end_poll(plane, first, poll);
@@ -112,6 +128,7 @@ class CpuTask {
   Scheduler& scheduler() const { return core_.scheduler(); }
 
  private:
+  friend class CpuCore;
   void wait_for_write(Memory& memory, PhysicalAddress address);
   void written();
   void end_poll(CpuPlane plane, Time first, Cycles poll);
@@ -119,6 +136,7 @@ class CpuTask {
   CpuCore& core_;
   SoftwareThread& thread_;
   Time charged_until_;
+  bool polling_ = false;
 };
 
 }  // namespace rnicsim

@@ -81,13 +81,13 @@ ReceiveMapping receive_ring_of(const abi::QpContext& context) {
 }  // namespace
 
 Driver::Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
-               MmioPort& mmio, InterruptController& interrupts)
+               MmioPort& mmio, DmaGuard& guard, InterruptController& interrupts)
     : config_(config),
       nic_(nic),
       memory_(memory),
       frames_(frames),
       commands_(config_, memory, mmio),
-      registration_(config_, memory, frames, commands_, probe_),
+      registration_(config_, memory, frames, commands_, guard, probe_),
       shared_receives_(config_, memory, frames, commands_),
       events_(config_, memory, frames, mmio, commands_, interrupts) {}
 
@@ -350,8 +350,6 @@ void Driver::report(const MetricScope& scope) const {
   scope.count("regions", registration_.regions(), "memory regions registered at the end");
   scope.child("translation_table")
       .bytes("bytes", registration_.table_bytes(), "translation tables in host RAM at the end");
-  scope.child("kernel_memory")
-      .bytes("bytes", frames_.kernel_in_use(), "contiguous kernel memory in use at the end");
 }
 
 }  // namespace rnicsim

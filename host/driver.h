@@ -87,9 +87,10 @@ struct QpAttributes {
 
 class Driver {
  public:
-  /// `nic`: the NIC's number in the run, part of every work request's name.
+  /// `nic`: the NIC's number in the run, part of every work request's name. `guard` learns of the
+  /// memory regions.
   Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
-         MmioPort& mmio, InterruptController& interrupts);
+         MmioPort& mmio, DmaGuard& guard, InterruptController& interrupts);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
@@ -116,9 +117,12 @@ class Driver {
   const DriverConfig& config() const { return config_; }
 
   std::uint8_t nic() const { return nic_; }
+  /// Where the NIC's tables stand in host RAM.
+  const abi::HcaTables& tables() const { return tables_; }
   /// kRegisterPin, kRegisterTable, kRegisterKey.
   Probe& probe() { return probe_; }
-  /// Under `scope` (".driver"): commands, regions, translation_table.bytes, kernel_memory.bytes.
+  /// Under `scope`, below its NIC as there is one instance for each ("host.A.nic0.driver"):
+  /// commands, regions, translation_table.bytes.
   void report(const MetricScope& scope) const;
 
  private:

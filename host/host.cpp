@@ -17,12 +17,15 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
   for (std::uint32_t i = 0; i < config_.cpu.cores; ++i)
     cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_));
   for (unsigned i = 0; i < nics; ++i) {
-    const std::string link = "pcie" + std::to_string(i);
-    links_.push_back(std::make_unique<PcieLink>(link.c_str(), scheduler, config_.pcie, memory_));
+    const std::string number = std::to_string(i);
+    guards_.push_back(
+        std::make_unique<DmaGuard>("host." + std::string(basename()) + ".nic" + number + ".pcie"));
+    links_.push_back(std::make_unique<PcieLink>(("pcie" + number).c_str(), scheduler, config_.pcie,
+                                                memory_, guards_.back().get()));
     links_.back()->set_interrupts(&interrupts_);
-    drivers_.push_back(std::make_unique<Driver>(config_.driver,
-                                                static_cast<std::uint8_t>(first_nic + i), memory_,
-                                                frames_, links_.back()->mmio(), interrupts_));
+    drivers_.push_back(
+        std::make_unique<Driver>(config_.driver, static_cast<std::uint8_t>(first_nic + i), memory_,
+                                 frames_, links_.back()->mmio(), *guards_.back(), interrupts_));
   }
 }
 
@@ -30,9 +33,11 @@ bool Host::idle() const {
   return std::all_of(links_.begin(), links_.end(), [](const auto& link) { return link->idle(); });
 }
 
-void Host::attach(ProbeSink* sink, std::uint32_t component) {
-  for (const auto& link : links_) link->probe().attach(sink, component);
-  for (const auto& driver : drivers_) driver->probe().attach(sink, component);
+void Host::attach(ProbeSink* sink, std::uint32_t first_nic) {
+  std::uint32_t component = first_nic;
+  for (const auto& link : links_) link->probe().attach(sink, component++);
+  component = first_nic;
+  for (const auto& driver : drivers_) driver->probe().attach(sink, component++);
 }
 
 void Host::report(const MetricScope& scope) {
@@ -42,7 +47,10 @@ void Host::report(const MetricScope& scope) {
     cores_[i]->report(cpu.child("core" + std::to_string(i)));
   usage_.report(cpu);
   interrupts_.report(scope.child("interrupts"));
-  memory_.report(scope.child("memory"));
+  const MetricScope memory = scope.child("memory");
+  memory_.report(memory);
+  memory.bytes("kernel_in_use", frames_.kernel_in_use(),
+               "contiguous kernel memory in use at the end");
   for (std::size_t i = 0; i < links_.size(); ++i) {
     const MetricScope nic = scope.child("nic" + std::to_string(i));
     drivers_[i]->report(nic.child("driver"));

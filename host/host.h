@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One server: construction and wiring only. RAM, frames, cores, and for each NIC a PCIe link with
-// its root complex and the driver's instance. The NIC itself is outside: its DMA initiator binds to
-// pcie(n).dma_socket, and pcie(n).mmio().socket to its BAR.
+// its root complex, the driver's instance, and between these the guard over the NIC's DMA. The NIC
+// itself is outside: its DMA initiator binds to pcie(n).dma_socket, and pcie(n).mmio().socket to
+// its BAR.
 //
 //   program -> CpuTask on a CpuCore -> Verbs -> memory, MMIO store -> PcieLink -> NIC
 //                                  \-> Driver (commands, tables in memory) -> ...
@@ -15,6 +16,7 @@
 
 #include "host/cpu_core.h"
 #include "host/cpu_usage.h"
+#include "host/dma_guard.h"
 #include "host/driver.h"
 #include "host/frame_allocator.h"
 #include "host/host_config.h"
@@ -48,9 +50,10 @@ class Host : public sc_core::sc_module {
 
   /// Nothing is under way on the PCIe links.
   bool idle() const;
-  /// Driver and PCIe links; programs attach their own Verbs.
-  void attach(ProbeSink* sink, std::uint32_t component);
-  /// Under `scope` ("host.A"): cpu, interrupts, memory, nic<n>.driver, nic<n>.pcie.
+  /// PCIe link and driver of NIC n under component first_nic + n; programs attach their own Verbs.
+  void attach(ProbeSink* sink, std::uint32_t first_nic);
+  /// Under `scope` ("host.A"): cpu, interrupts, memory, nic<n>.pcie, nic<n>.driver. The last two
+  /// are the host's but there is one for each NIC, so they stand under it.
   void report(const MetricScope& scope);
 
  private:
@@ -61,6 +64,8 @@ class Host : public sc_core::sc_module {
   CpuUsage usage_;
   InterruptController interrupts_;
   std::vector<std::unique_ptr<CpuCore>> cores_;
+  std::vector<std::unique_ptr<DmaGuard>>
+      guards_;  ///< one a NIC: regions of another are not its own
   std::vector<std::unique_ptr<PcieLink>> links_;
   std::vector<std::unique_ptr<Driver>> drivers_;
 };

@@ -92,6 +92,9 @@ Memory::Access Memory::access(Time arrival, Bytes bytes, Time latency) {
   const Time end = bandwidth_.send(arrival, lines);
   lines_moved_ += lines;
   waited_ += start - arrival;
+  while (!ends_.empty() && ends_.front() <= arrival) ends_.pop();
+  ends_.push(end);
+  most_ = std::max(most_, ends_.size());
   return {start + latency, end + latency};
 }
 
@@ -133,12 +136,12 @@ void Memory::report(const MetricScope& scope) const {
   for (unsigned i = 0; i < kDmaPurposes; ++i) {
     const std::string purpose = name_of(static_cast<DmaPurpose>(i));
     scope.bytes("read." + purpose, read_[i], "bytes read by DMA");
-
     scope.bytes("written." + purpose, written_[i], "bytes written by DMA");
   }
   scope.time("busy", bandwidth_.byte_time().of(lines_moved_),
              "time that DMA occupied the memory's bandwidth");
   scope.time("stalled.bandwidth", waited_, "time that DMA requests waited for bandwidth");
+  scope.count("occupancy.max", most_, "most DMA accesses under way or waiting for bandwidth");
   scope.count("frames", frames_, "4 KiB frames that were ever written");
 }
 

@@ -8,6 +8,10 @@
 // line that the CPU just wrote really hits in the cache and is 70 to 80 ns faster, pcie-bench on
 // E5-2637v3; the preset's latency says which case it stands for).
 // CPU accesses through `load`/`store` move bytes only; their time is the CPU core's business.
+//
+// Metrics: occupancy.max counts DMA accesses that have arrived and are not through the bandwidth. A
+// write is asked for at its last byte, so one that was through between its first byte and then is
+// not seen beside it.
 #pragma once
 
 #include <array>
@@ -19,6 +23,7 @@
 #include "model/config_reader.h"
 #include "model/metrics.h"
 #include "model/pcie_tlp.h"
+#include "model/ring.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
 
@@ -87,7 +92,9 @@ class Memory {
   std::vector<Callback> due_;
   std::uint64_t frames_ = 0;
   Bytes lines_moved_;
-  Time waited_;  ///< for bandwidth
+  Time waited_;      ///< for bandwidth
+  Ring<Time> ends_;  ///< of accesses that were not through when the latest arrived
+  std::size_t most_ = 0;
   std::array<Bytes, kDmaPurposes> read_{};
   std::array<Bytes, kDmaPurposes> written_{};
 };

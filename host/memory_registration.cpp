@@ -15,8 +15,13 @@ constexpr CpuPlane kPlane = CpuPlane::kControl;
 
 MemoryRegistration::MemoryRegistration(const DriverConfig& config, Memory& memory,
                                        FrameAllocator& frames, CommandChannel& commands,
-                                       Probe& probe)
-    : config_(config), memory_(memory), frames_(frames), commands_(commands), probe_(probe) {
+                                       DmaGuard& guard, Probe& probe)
+    : config_(config),
+      memory_(memory),
+      frames_(frames),
+      commands_(commands),
+      guard_(guard),
+      probe_(probe) {
   by_index_.emplace_back();
 }
 
@@ -67,9 +72,13 @@ Result<MemoryRegion> MemoryRegistration::add(CpuTask& task, PageTable& pages, Pd
   entry.length = length;
   entry.table = region.table.back();
   entry.base = address;
+  const DmaGuard::Frames frames = frames_of(region, *mapping);
+  const std::uint64_t offset = address.value() & ((1ULL << log_page) - 1);
+  guard_.add(index, access, frames, offset, length);
   write_key(index, entry);
   if (commands_.execute(task, abi::CommandOpcode::kEnableKey, index) != abi::CommandStatus::kOk) {
-    write_key(index, {});
+    write_invalid_key(entry.key);
+    guard_.remove(index, frames);
     free_table(region);
     pages.unpin(address);
     give_index(index);
@@ -90,9 +99,10 @@ Errno MemoryRegistration::remove(CpuTask& task, MemoryKey key) {
   region.used = false;
   // Invalid in RAM before the NIC forgets it: a packet that arrives in between must not make the
   // NIC fetch a valid entry again.
-  write_key(index, {});
+  write_invalid_key(key);
   if (commands_.execute(task, abi::CommandOpcode::kDisableKey, index) != abi::CommandStatus::kOk)
     return Errno::kIo;
+  guard_.remove(index, frames_of(region, *region.pages->find(region.address, Bytes(1))));
   free_table(region);
   task.run(kPlane, CpuCategory::kPinning, config_.unpin_per_page * region.page_count);
   region.pages->unpin(region.address);
@@ -113,7 +123,7 @@ Result<MemoryWindow> MemoryRegistration::add_window(CpuTask& task, PdNumber pd) 
   write_key(index, entry);
   if (commands_.execute(task, abi::CommandOpcode::kEnableKey, index) == abi::CommandStatus::kOk)
     return MemoryWindow{entry.key, pd};
-  write_key(index, {});
+  write_invalid_key(entry.key);
   give_index(index);
   return Errno::kIo;
 }
@@ -123,13 +133,19 @@ Errno MemoryRegistration::remove_window(CpuTask& task, MemoryKey key) {
   const std::uint32_t index = key.index();
   if (index >= by_index_.size() || !by_index_[index].used || !by_index_[index].window)
     return Errno::kInvalid;
-  write_key(index, {});
+  write_invalid_key(key);
   if (commands_.execute(task, abi::CommandOpcode::kDisableKey, index) != abi::CommandStatus::kOk)
     return Errno::kIo;
   // The next user of the index goes on from the key that the window had last.
   by_index_[index].variant = key.variant();
   give_index(index);
   return Errno::kOk;
+}
+
+DmaGuard::Frames MemoryRegistration::frames_of(const Region& region,
+                                               const PageTable::Mapping& mapping) {
+  return {mapping.frames.data() + mapping.page_of(region.address), region.page_count,
+          log_of(mapping.page_size)};
 }
 
 std::uint32_t MemoryRegistration::take_index() {
@@ -202,6 +218,12 @@ void MemoryRegistration::write_key(std::uint32_t index, const abi::KeyEntry& ent
   entry.write(image);
   memory_.store(PhysicalAddress(key_table_.value() + std::uint64_t{index} * sizeof image), image,
                 sizeof image);
+}
+
+void MemoryRegistration::write_invalid_key(MemoryKey key) {
+  abi::KeyEntry entry;
+  entry.key = key;
+  write_key(key.index(), entry);
 }
 
 void MemoryRegistration::report(CpuTask& task, ProbeKind kind, Time begin,

@@ -5,7 +5,9 @@
 // translation table (a radix tree of 512-entry pages, one to three levels, model/nic_abi) in host
 // RAM; create the key entry, issue the key and tell the NIC. Deregistration makes the entry
 // invalid, has the NIC forget it, and only then frees the table and unpins. A key index that is
-// used again gets the next variant, so that a stale key is refused.
+// used again gets the next variant, so that a stale key is refused; an invalid entry keeps its key,
+// so that the NIC can tell a stale key from one never issued. The guard (host/dma_guard) is told
+// which frames a region has.
 //
 // A memory window of type 2 is a key entry that is not valid until a work queue entry binds it.
 // Ignores: on-demand paging, windows that are still bound to a region that goes (unbind them
@@ -19,6 +21,7 @@
 
 #include "host/command_channel.h"
 #include "host/cpu_core.h"
+#include "host/dma_guard.h"
 #include "host/driver_config.h"
 #include "host/frame_allocator.h"
 #include "host/page_table.h"
@@ -45,7 +48,7 @@ struct MemoryWindow {
 class MemoryRegistration {
  public:
   MemoryRegistration(const DriverConfig& config, Memory& memory, FrameAllocator& frames,
-                     CommandChannel& commands, Probe& probe);
+                     CommandChannel& commands, DmaGuard& guard, Probe& probe);
 
   /// Where the key table stands in host RAM (2^log_keys entries).
   void open(PhysicalAddress key_table) { key_table_ = key_table; }
@@ -76,18 +79,21 @@ class MemoryRegistration {
     VirtualAddress address;
     std::vector<PhysicalAddress> table;  ///< all its pages, the root last
   };
+  static DmaGuard::Frames frames_of(const Region& region, const PageTable::Mapping& mapping);
   std::uint32_t take_index();
   void give_index(std::uint32_t index);
   bool build_table(Region& region, const PageTable::Mapping& mapping);
   void free_table(Region& region);
   bool write_level(const std::vector<PhysicalAddress>& entries, std::vector<PhysicalAddress>& out);
   void write_key(std::uint32_t index, const abi::KeyEntry& entry);
+  void write_invalid_key(MemoryKey key);
   void report(CpuTask& task, ProbeKind kind, Time begin, std::uint64_t value) const;
 
   const DriverConfig& config_;
   Memory& memory_;
   FrameAllocator& frames_;
   CommandChannel& commands_;
+  DmaGuard& guard_;
   Probe& probe_;
   PhysicalAddress key_table_;
   std::deque<Region> by_index_;  ///< index 0 stays unused: key 0 is never valid; entries never move

@@ -57,6 +57,7 @@ void MmioBridge::mmio_write(Time at, std::uint64_t bar_offset, const std::uint8_
   ++writes_;
   const TlpSplit split = split_write(format_, PhysicalAddress(bar_offset), Bytes(bytes));
   const auto link_bytes = static_cast<std::uint32_t>(split.link_bytes.count());
+  bytes_ += split.link_bytes;
   down_.send(down_stream_,
              {TlpClass::kPosted, split.tlps, link_bytes, split.data_credits, link_bytes,
               split.data_credits, std::max(at, scheduler_.now()) + config_.root_complex_latency,
@@ -70,6 +71,7 @@ void MmioBridge::mmio_read(Time at, std::uint64_t bar_offset, std::uint8_t* into
   transaction.done = done;
   ++reads_;
   const auto link_bytes = static_cast<std::uint32_t>(format_.read_overhead.count());
+  bytes_ += format_.read_overhead;
   down_.send(down_stream_, {TlpClass::kNonPosted, 1, link_bytes, 0, link_bytes, 0,
                             std::max(at, scheduler_.now()) + config_.root_complex_latency,
                             deliver_to<&MmioBridge::arrived>(this), transaction.index});
@@ -79,6 +81,7 @@ void MmioBridge::arrived(std::uint64_t index, const TrainTimes& times) {
   Transaction& transaction = *transactions_[index];
   transaction.extension->first_byte = times.start + config_.latency_down;
   transaction.extension->last_byte = times.end + config_.latency_down;
+  transaction.arrived = scheduler_.now();
   waiting_.push(&transaction);
   issue();
 }
@@ -88,6 +91,7 @@ void MmioBridge::issue() {
   while (in_request_ == nullptr && !waiting_.empty()) {
     Transaction& transaction = *waiting_.take();
     in_request_ = &transaction;
+    waited_ += scheduler_.now() - transaction.arrived;
     tlm::tlm_phase phase = tlm::BEGIN_REQ;
     sc_core::sc_time delay = scheduler_.annotation();
     const tlm::tlm_sync_enum answer = socket->nb_transport_fw(transaction, phase, delay);
@@ -175,6 +179,11 @@ void MmioBridge::report(const MetricScope& scope) const {
   scope.count("writes", writes_, "stores to the device's registers");
   scope.count("reads", reads_, "loads from the device's registers");
   scope.count("errors", errors_, "register accesses that the device refused");
+  scope.time("busy", down_.byte_time().of(bytes_), "time that stores and loads took on the link");
+  scope.time("stalled.device", waited_,
+             "time that register accesses waited for the device to take the one before");
+  // One is made only while all others are under way.
+  scope.count("occupancy.max", transactions_.size(), "most stores and loads under way at once");
 }
 
 }  // namespace rnicsim

@@ -7,6 +7,9 @@
 // store (PCIe Base Specification 2.4.1); the load's completion shares the stream of the device's
 // writes, so it never passes those. Takes every answer of the base protocol and obeys request
 // exclusion; never calls b_transport.
+// Metrics: busy is the time that its stores and load requests take on the link (the bridge itself
+// only delays), stalled.device the time that they stood before a device that had not ended the
+// request before, occupancy.max counts stores and loads from the core to their end.
 // Ignores: write combining (the caller decides how many bytes one store carries, up to 64) and the
 // limit on a core's outstanding stores.
 #pragma once
@@ -55,6 +58,7 @@ class MmioBridge : public MmioPort,
     std::array<std::uint8_t, kMaxBytes> data;
     std::uint8_t* into = nullptr;
     Callback done;
+    Time arrived;  ///< at the device
   };
 
   Transaction& make(tlm::tlm_command command, std::uint64_t offset, unsigned bytes);
@@ -85,6 +89,8 @@ class MmioBridge : public MmioPort,
   std::uint64_t writes_ = 0;
   std::uint64_t reads_ = 0;
   std::uint64_t errors_ = 0;
+  Bytes bytes_;  ///< of TLPs, downstream
+  Time waited_;  ///< for the device
 };
 
 }  // namespace rnicsim

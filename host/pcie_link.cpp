@@ -28,17 +28,19 @@ std::uint32_t narrow(std::uint64_t n) { return static_cast<std::uint32_t>(n); }
 }  // namespace
 
 PcieLink::PcieLink(const sc_core::sc_module_name& name, Scheduler& scheduler,
-                   const PcieConfig& config, Memory& memory)
+                   const PcieConfig& config, Memory& memory, DmaGuard* guard)
     : sc_module(name),
       dma_socket("dma_socket"),
       scheduler_(scheduler),
       config_(config),
       format_(config.format()),
       memory_(memory),
+      guard_(guard),
       up_(scheduler, upstream(config)),
       down_(scheduler, downstream(config)),
       mmio_(scheduler, config, down_, kMmioDown, up_, kWritesUp) {
   dma_socket.bind(*this);
+  if (guard_ != nullptr) guard_->before_change(call<&PcieLink::guard_entered_writes>(this));
 }
 
 bool PcieLink::acceptable(tlm::tlm_generic_payload& payload) {
@@ -96,6 +98,7 @@ std::uint32_t PcieLink::make(tlm::tlm_generic_payload& payload) {
                 t.purpose == DmaPurpose::kInterrupt &&
                 InterruptController::is_message(t.address, t.bytes);
   t.supported = t.supported || t.interrupt;
+  t.guarded = guard_ != nullptr && known && DmaGuard::concerns(t.purpose);
   t.stream = kWritesUp;
   if (payload.is_read()) {
     // A foreign initiator may not say which engine reads; reads never share the writes' stream.
@@ -121,6 +124,7 @@ void PcieLink::begin_read(std::uint32_t index, Time time) {
 /// The last read request reached the root complex.
 void PcieLink::read_arrived(std::uint64_t index, const TrainTimes& times) {
   Transfer& t = transfers_[index];
+  if (t.guarded) ask_guard(t, false, scheduler_.now());
   const std::uint32_t overhead = narrow(format_.completion_overhead.count());
   const Time last = times.end + config_.latency_up + config_.root_complex_latency;
   Train train{TlpClass::kCompletion,
@@ -159,10 +163,7 @@ void PcieLink::completion_arrived(std::uint64_t index, const TrainTimes& times) 
     t.extension->last_byte = times.end + config_.latency_down;
   }
   if (t.supported && !t.elided) memory_.load(t.address, t.payload->get_data_ptr(), t.bytes.count());
-  if (!t.supported) {
-    ++read_faults_;
-    last_fault_ = t.address.value();
-  }
+  if (!t.supported) ++read_faults_;
   const bool supported = t.supported;
   respond(index, supported ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
   recycle(index);
@@ -214,10 +215,7 @@ void PcieLink::write_sent(std::uint64_t index, const TrainTimes& times) {
 
 void PcieLink::land(std::uint64_t index, Time end) {
   Transfer& t = transfers_[index];
-  if (!t.supported) {
-    ++write_faults_;
-    last_fault_ = t.address.value();
-  }
+  if (!t.supported) ++write_faults_;
   t.begin += config_.root_complex_latency;
   t.arrival = end + config_.latency_up + config_.root_complex_latency;
   unsettled_.push(narrow(index));
@@ -230,6 +228,7 @@ void PcieLink::land(std::uint64_t index, Time end) {
 void PcieLink::settle_writes(Time until) {
   while (!unsettled_.empty() && transfers_[unsettled_.front()].arrival <= until) {
     Transfer& t = transfers_[unsettled_.take()];
+    if (t.guarded) ask_guard(t, true, entered(t));
     t.settled = true;
     t.visible = std::max(last_visible_, t.arrival + effect_latency(t));
     if (t.supported && !t.interrupt) {
@@ -241,6 +240,21 @@ void PcieLink::settle_writes(Time until) {
       if (taken > t.arrival) up_.hold_posted_credits(taken + config_.credit_return_latency);
     }
     last_visible_ = t.visible;
+  }
+}
+
+void PcieLink::ask_guard(Transfer& transfer, bool write, Time entered) {
+  transfer.guarded = false;
+  guard_->check({write, transfer.address, transfer.bytes, transfer.purpose, transfer.work_request},
+                entered);
+}
+
+/// The guard is about to learn of a change, which is not for the writes that came before it.
+void PcieLink::guard_entered_writes() {
+  for (std::size_t i = 0; i < unsettled_.size(); ++i) {
+    Transfer& t = transfers_[unsettled_.at(i)];
+    if (entered(t) > scheduler_.now()) return;
+    if (t.guarded) ask_guard(t, true, entered(t));
   }
 }
 
@@ -310,7 +324,11 @@ void PcieLink::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& 
     payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
     return;
   }
-  scheduler_.enter_foreign(delay);
+  const Time now = scheduler_.enter_foreign(delay);
+  const auto* extension = payload.get_extension<DmaExtension>();
+  if (guard_ != nullptr && extension != nullptr && DmaGuard::concerns(extension->purpose))
+    guard_->check({payload.is_write(), address, bytes, extension->purpose, extension->work_request},
+                  now);
   Time time = config_.latency_up + config_.root_complex_latency;
   if (payload.is_read()) {
     memory_.load(address, payload.get_data_ptr(), bytes.count());
@@ -351,7 +369,6 @@ void PcieLink::report(const MetricScope& scope) const {
   }
   scope.count("unsupported_reads", read_faults_, "reads outside memory, answered with an error");
   scope.count("unsupported_writes", write_faults_, "writes outside memory, dropped");
-  scope.count("last_fault_address", last_fault_, "address of the latest of these");
 }
 
 }  // namespace rnicsim

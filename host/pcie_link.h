@@ -9,7 +9,8 @@
 //
 // Connects to: the device's initiator through `dma_socket` (TLM-2.0 base protocol, non-blocking;
 // b_transport moves the bytes at once and adds the unloaded time; no DMI), the device's BAR through
-// mmio().socket, Memory, CPU cores through mmio(), the interrupt controller.
+// mmio().socket, Memory, CPU cores through mmio(), the interrupt controller, a DmaGuard (or none)
+// that is asked for every request that reaches the root complex.
 //
 // A write of 4 B with purpose kInterrupt to the messages' address window goes to the interrupt
 // controller, never to memory, and takes effect at its arrival, but not before the writes sent
@@ -20,11 +21,10 @@
 // write is counted as a fault and dropped, as nothing can be answered). A read of n TLPs is served
 // as one: memory starts at the first TLP's arrival and gives the last data no earlier than the last
 // TLP needs. Approximates: a read samples its bytes when its completion arrives, up to root complex
-// + latency_down
-// + the completion's own time after the memory gave them (some 200 ns for 64 B): a store by the CPU
-// in that window is seen, which no ordering rule forbids. The root complex answers reads of
-// different engines in turns, those of one engine in order. Ignores: relaxed ordering, no-snoop,
-// replay after bit errors, the switch between port and root.
+// + latency_down + the completion's own time after the memory gave them (some 200 ns for 64 B): a
+// store by the CPU in that window is seen, which no ordering rule forbids. The root complex answers
+// reads of different engines in turns, those of one engine in order. Ignores: relaxed ordering,
+// no-snoop, replay after bit errors, the switch between port and root.
 #pragma once
 
 #include <array>
@@ -33,6 +33,7 @@
 #include <tlm>
 #include <vector>
 
+#include "host/dma_guard.h"
 #include "host/interrupt_controller.h"
 #include "host/memory.h"
 #include "host/mmio_bridge.h"
@@ -49,7 +50,7 @@ namespace rnicsim {
 class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
  public:
   PcieLink(const sc_core::sc_module_name& name, Scheduler& scheduler, const PcieConfig& config,
-           Memory& memory);
+           Memory& memory, DmaGuard* guard = nullptr);
 
   tlm::tlm_target_socket<64> dma_socket;
   /// The CPU's side; mmio().socket binds to the device's BAR.
@@ -79,6 +80,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
     bool elided = false;
     bool supported = true;
     bool interrupt = false;   ///< a message for the interrupt controller
+    bool guarded = false;     ///< the guard has still to be asked
     bool settled = false;     ///< write: the memory has given its time
     std::uint8_t trains = 0;  ///< write: not sent yet
     Time begin;               ///< first byte at the receiver
@@ -104,6 +106,9 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   void write_sent(std::uint64_t index, const TrainTimes& times);
   void land(std::uint64_t index, Time end);
   void settle_writes(Time until);
+  void ask_guard(Transfer& transfer, bool write, Time entered);
+  void guard_entered_writes();
+  Time entered(const Transfer& write) const { return write.arrival - config_.root_complex_latency; }
   void make_visible(std::uint64_t index);
   void take_effect(std::uint32_t index);
   Time effect_latency(const Transfer& transfer) const {
@@ -117,6 +122,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   PcieConfig config_;
   PcieFormat format_;
   Memory& memory_;
+  DmaGuard* guard_;
   PcieDirection up_;
   PcieDirection down_;
   MmioBridge mmio_;
@@ -137,7 +143,6 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   std::uint64_t writes_ = 0;
   std::uint64_t read_faults_ = 0;
   std::uint64_t write_faults_ = 0;
-  std::uint64_t last_fault_ = 0;
 };
 
 }  // namespace rnicsim

@@ -286,7 +286,8 @@ struct SrqContext {
 /// log_page_size(8); 4: key(32); 8: pd(32); 12: qpn(24) window(8); 16: start address(64); 24:
 /// length(64); 32: table(64); 40: address of the table's first page(64). A memory window of type 2
 /// is an entry too: valid once a WQE of its queue pair has bound it to a part of a region, whose
-/// table it then shares.
+/// table it then shares. An entry that is not valid any more keeps its key (0: none was ever
+/// issued); the variants of an index are issued in ascending order from 1, modulo 256.
 struct KeyEntry {
   static constexpr std::uint32_t kBytes = 64;
   bool valid = false;

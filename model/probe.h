@@ -42,9 +42,11 @@ enum class ProbeKind : std::uint8_t {
   kQpError,            ///< a: qpn, b: cause (CompletionStatus)
 };
 
+inline constexpr unsigned kProbeKinds = static_cast<unsigned>(ProbeKind::kQpError) + 1;
+
 struct ProbeRecord {
   Time time;
-  std::uint32_t component = 0;  ///< index in the ProbeSink's own table of names
+  std::uint32_t component = 0;  ///< index in the observers' table of names
   ProbeKind kind = ProbeKind::kAppStart;
   WorkRequestId work_request;
   std::uint64_t packet = 0;

@@ -81,7 +81,9 @@ const char* name_of(KeyFault fault) {
     case KeyFault::kNone:
       return "none";
     case KeyFault::kUnknownKey:
-      return "no valid key entry";
+      return "key never issued";
+    case KeyFault::kStaleKey:
+      return "stale key of a deregistered region";
     case KeyFault::kWrongPd:
       return "key of another protection domain";
     case KeyFault::kOutOfBounds:

@@ -79,6 +79,9 @@ class WorkRequestId {
                static_cast<std::uint64_t>(qpn.value() & 0xffffff) << 32 | index) {}
   constexpr std::uint64_t value() const { return value_; }
   constexpr explicit operator bool() const { return value_ != 0; }
+  /// Run-wide number of the NIC that it was posted to. REQUIRES a work request.
+  constexpr std::uint8_t nic() const { return static_cast<std::uint8_t>((value_ >> 56) - 1); }
+  constexpr Qpn qpn() const { return Qpn(static_cast<std::uint32_t>(value_ >> 32) & 0xffffff); }
   constexpr std::uint32_t index() const { return static_cast<std::uint32_t>(value_); }
   friend constexpr bool operator==(WorkRequestId a, WorkRequestId b) {
     return a.value_ == b.value_;
@@ -136,7 +139,8 @@ const char* name_of(CompletionStatus status);
 /// Why a key check refused (nic/key_checker); travels to the report, never over the wire.
 enum class KeyFault : std::uint8_t {
   kNone,
-  kUnknownKey,     ///< no such entry, or the variable part differs (a stale key)
+  kUnknownKey,     ///< never issued: no such entry, or never with this variable part
+  kStaleKey,       ///< issued once; its region was deregistered since
   kWrongPd,        ///< the entry belongs to another protection domain
   kOutOfBounds,    ///< below the region, beyond it, or wrapping past 2^64
   kNoAccessRight,  ///< region or queue pair lacks the right

@@ -29,9 +29,9 @@ namespace rnicsim {
 
 struct HostTableCacheConfig {
   CacheGeometry geometry;
-  Cycles hit_latency;
-  Cycles interval{1};
   std::uint32_t outstanding_misses = 8;
+  Cycles hit_latency{0};
+  Cycles interval{1};
   void describe(Fields& fields);
 };
 

@@ -14,6 +14,17 @@ bool same_key(const KeyCheck& check, const abi::KeyEntry& entry) {
          entry.log_page_size >= kLogSmallestPage && entry.log_page_size <= kLogLargestPage;
 }
 
+/// Why a key that is not the entry's was refused, as far as the entry can tell: keys of an index
+/// are issued in ascending order, so one at or below the entry's latest was valid once. After 256
+/// of them, one of the round before passes for never issued.
+KeyFault fault_of_other_key(const KeyCheck& check, const abi::KeyEntry& entry) {
+  if (entry.key.value() == 0 || entry.key.index() != check.key.index())
+    return KeyFault::kUnknownKey;
+  if (entry.key == check.key) return entry.valid ? KeyFault::kUnknownKey : KeyFault::kStaleKey;
+  const bool earlier = check.key.variant() != 0 && check.key.variant() < entry.key.variant();
+  return earlier ? KeyFault::kStaleKey : KeyFault::kUnknownKey;
+}
+
 /// The whole access lies in the region; address + length may wrap past 2^64.
 bool in_bounds(const KeyCheck& check, const abi::KeyEntry& entry) {
   const std::uint64_t start = check.region_address.value();
@@ -89,7 +100,7 @@ void KeyChecker::step(KeyCheck& check, const abi::KeyEntry& entry) {
     case KeyCheck::State::kValid:
       check.cycles += config_.valid;
       check.state = KeyCheck::State::kProtectionDomain;
-      if (!same_key(check, entry)) refuse(check, KeyFault::kUnknownKey);
+      if (!same_key(check, entry)) refuse(check, fault_of_other_key(check, entry));
       break;
     case KeyCheck::State::kProtectionDomain:
       check.cycles += config_.protection_domain;
@@ -116,7 +127,7 @@ void KeyChecker::step(KeyCheck& check, const abi::KeyEntry& entry) {
 
 bool KeyChecker::translate(KeyCheck& check, const abi::KeyEntry& entry, Callback retry) {
   if (!same_key(check, entry)) {
-    refuse(check, KeyFault::kUnknownKey);
+    refuse(check, fault_of_other_key(check, entry));
     return true;
   }
   std::uint32_t done = 0;
@@ -153,7 +164,9 @@ void KeyChecker::report(const MetricScope& scope) const {
   scope.count("stalled.miss", waited_, "times that a check waited for an entry to be fetched");
   scope.count("passed", passed_, "packets whose access was allowed and translated");
   scope.count("refused.unknown_key", refused_[static_cast<std::size_t>(KeyFault::kUnknownKey)],
-              "accesses refused: no such key, or a stale one");
+              "accesses refused: key never issued");
+  scope.count("refused.stale_key", refused_[static_cast<std::size_t>(KeyFault::kStaleKey)],
+              "accesses refused: key of a region that was deregistered");
   scope.count("refused.protection_domain", refused_[static_cast<std::size_t>(KeyFault::kWrongPd)],
               "accesses refused: key of another protection domain");
   scope.count("refused.bounds", refused_[static_cast<std::size_t>(KeyFault::kOutOfBounds)],

@@ -111,7 +111,7 @@ class KeyChecker {
   Cycles busy_;
   std::uint64_t waited_ = 0;
   std::uint64_t passed_ = 0;
-  std::array<std::uint64_t, 6> refused_{};
+  std::array<std::uint64_t, 7> refused_{};
 };
 
 }  // namespace rnicsim

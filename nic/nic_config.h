@@ -26,7 +26,7 @@ struct NicConfig {
   WqeFetchConfig wqe_fetch;
   HostTableCacheConfig qp_context_cache;
   HostTableCacheConfig cq_context_cache;
-  HostTableCacheConfig key_cache;
+  HostTableCacheConfig key_cache{{}, 8, Cycles(4), Cycles(1)};
   TranslationCacheConfig translation_cache;
   KeyCheckerConfig key_checker;
   RequesterConfig requester;

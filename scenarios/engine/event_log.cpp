@@ -4,69 +4,76 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 
+#include <algorithm>
+
 #include "model/headers.h"
 
 namespace rnicsim {
 
 namespace {
 
+constexpr LogLevel kFault = LogLevel::kFault;
+constexpr LogLevel kMessage = LogLevel::kMessage;
+constexpr LogLevel kPacket = LogLevel::kPacket;
+
 struct Kind {
-  const char* block;  ///< below the host
+  const char* block;  ///< below the host, or below the NIC
   const char* event;
+  LogLevel level;  ///< if all is well
 };
 
 Kind describe(ProbeKind kind) {
   switch (kind) {
     case ProbeKind::kAppStart:
-      return {"cpu.application", "start"};
+      return {"cpu.application", "start", kMessage};
     case ProbeKind::kRegisterPin:
-      return {"cpu.driver", "pages pinned"};
+      return {"driver", "pages pinned", kMessage};
     case ProbeKind::kRegisterTable:
-      return {"cpu.driver", "translation table built"};
+      return {"driver", "translation table built", kMessage};
     case ProbeKind::kRegisterKey:
-      return {"cpu.driver", "key issued"};
+      return {"driver", "key issued", kMessage};
     case ProbeKind::kControlMessage:
-      return {"cpu.control_channel", "message delivered"};
+      return {"cpu.control_channel", "message delivered", kMessage};
     case ProbeKind::kPostSend:
-      return {"cpu.verbs", "descriptor written"};
+      return {"cpu.verbs", "descriptor written", kMessage};
     case ProbeKind::kDoorbellRung:
-      return {"cpu.verbs", "doorbell rung"};
+      return {"cpu.verbs", "doorbell rung", kMessage};
     case ProbeKind::kCompletionPolled:
-      return {"cpu.verbs", "completion polled"};
+      return {"cpu.verbs", "completion polled", kMessage};
     case ProbeKind::kDoorbellArrived:
-      return {"nic0.doorbell", "doorbell arrived"};
+      return {"doorbell", "doorbell arrived", kMessage};
     case ProbeKind::kWqeFetchStart:
-      return {"nic0.wqe_fetch", "fetch begins"};
+      return {"wqe_fetch", "fetch begins", kMessage};
     case ProbeKind::kWqeFetched:
-      return {"nic0.wqe_fetch", "descriptor fetched"};
+      return {"wqe_fetch", "descriptor fetched", kMessage};
     case ProbeKind::kPayloadReadStart:
-      return {"nic0.requester", "payload read begins"};
+      return {"requester", "payload read begins", kPacket};
     case ProbeKind::kPayloadReadEnd:
-      return {"nic0.requester", "payload read ends"};
+      return {"requester", "payload read ends", kPacket};
     case ProbeKind::kPacketSent:
-      return {"nic0.port", "packet sent"};
+      return {"port", "packet sent", kPacket};
     case ProbeKind::kPacketReceived:
-      return {"nic0.port", "packet received"};
+      return {"port", "packet received", kPacket};
     case ProbeKind::kKeyChecked:
-      return {"nic0.key_checker", "key checked"};
+      return {"key_checker", "key checked", kPacket};
     case ProbeKind::kTranslated:
-      return {"nic0.translation_cache", "address translated"};
+      return {"translation_cache", "address translated", kPacket};
     case ProbeKind::kPayloadWriteStart:
-      return {"nic0.responder", "payload write begins"};
+      return {"responder", "payload write begins", kPacket};
     case ProbeKind::kPayloadHanded:
-      return {"nic0.responder", "payload handed to PCIe"};
+      return {"responder", "payload handed to PCIe", kPacket};
     case ProbeKind::kPayloadLanded:
-      return {"pcie", "payload visible in memory"};
+      return {"pcie", "payload visible in memory", kPacket};
     case ProbeKind::kAckSent:
-      return {"nic0.responder", "acknowledgement sent"};
+      return {"responder", "acknowledgement sent", kPacket};
     case ProbeKind::kAckReceived:
-      return {"nic0.completer", "acknowledgement received"};
+      return {"completer", "acknowledgement received", kPacket};
     case ProbeKind::kCqeWritten:
-      return {"nic0.cqe_writer", "completion entry written"};
+      return {"cqe_writer", "completion entry written", kMessage};
     case ProbeKind::kQpError:
-      return {"nic0.completer", "queue pair in error"};
+      return {"completer", "queue pair in error", kFault};
   }
-  return {"?", "?"};
+  return {"?", "?", kFault};
 }
 
 std::string since(const ProbeRecord& r) {
@@ -124,19 +131,83 @@ std::string details(const ProbeRecord& r) {
   return {};
 }
 
+/// Whether the event is that something was refused or failed.
+bool failed(const ProbeRecord& r) {
+  const auto success = static_cast<std::uint64_t>(CompletionStatus::kSuccess);
+  switch (r.kind) {
+    case ProbeKind::kKeyChecked:
+      return r.b != 0;
+    case ProbeKind::kAckSent:
+    case ProbeKind::kAckReceived:
+      return !Aeth{static_cast<std::uint8_t>(r.b), 0}.is_ack();
+    case ProbeKind::kCqeWritten:
+      return r.b != success;
+    case ProbeKind::kCompletionPolled:
+      return r.a != success;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
+std::optional<LogLevel> log_level_of_name(std::string_view name) {
+  if (name == "fault") return kFault;
+  if (name == "message") return kMessage;
+  if (name == "packet") return kPacket;
+  return std::nullopt;
+}
+
+LogLevel log_level_of(const ProbeRecord& record) {
+  return failed(record) ? kFault : describe(record.kind).level;
+}
+
+EventLog::EventLog(const EventLogOptions& options, const ProbeComponents& components,
+                   std::function<Time()> now, std::ostream& out)
+    : options_(options), components_(components), now_(std::move(now)), out_(out) {
+  for (const ProbeComponent& component : components_) {
+    std::array<bool, kProbeKinds>& shown = shown_.emplace_back();
+    for (unsigned kind = 0; kind < kProbeKinds; ++kind) {
+      const std::string path = component.path + "." + describe(static_cast<ProbeKind>(kind)).block;
+      shown[kind] = fnmatch(options_.glob.c_str(), path.c_str(), 0) == 0;
+    }
+    if (!component.nic) continue;
+    if (nics_.size() <= *component.nic) nics_.resize(*component.nic + 1U);
+    nics_[*component.nic] = component.path.substr(std::string_view("host.").size());
+  }
+}
+
+EventLog::~EventLog() { print_until(Time::never()); }
+
 void EventLog::record(const ProbeRecord& r) {
-  if (r.time < options_.from || r.time > options_.until) return;
+  if (!shown_[r.component][static_cast<unsigned>(r.kind)]) return;
+  if (log_level_of(r) > options_.level) return;
+  const Time now = now_();
+  const Time time = std::max(r.time, now);
+  if (time < options_.from || time > options_.until) return;
+  pending_.push({time, records_++, r});
+  print_until(now);
+}
+
+void EventLog::print_until(Time time) {
+  while (!pending_.empty() && pending_.top().time <= time) {
+    print(pending_.top());
+    pending_.pop();
+  }
+}
+
+void EventLog::print(const Pending& pending) {
+  const ProbeRecord& r = pending.record;
   const Kind kind = describe(r.kind);
-  const std::string path = "host." + hosts_[r.component / 2] + "." + kind.block;
-  if (fnmatch(options_.glob.c_str(), path.c_str(), 0) != 0) return;
   std::string work_request;
   if (r.work_request)
-    work_request = fmt::format("wr qp {} #{}", r.work_request.value() >> 32 & 0xffffff,
-                               r.work_request.index());
-  out_ << fmt::format("{:>14.3f} ns  {:<32} {:<26} {:<14} {}\n", r.time.as_ns(), path, kind.event,
-                      work_request, details(r));
+    work_request = fmt::format("{} qp {} #{}", nics_.at(r.work_request.nic()),
+                               r.work_request.qpn().value(), r.work_request.index());
+  std::string text = details(r);
+  if (r.time < pending.time) text += fmt::format(" (at {:.3f} ns)", r.time.as_ns());
+  out_ << fmt::format("{:>14.3f} ns  {:<32} {:<26} {:<18} {}\n", pending.time.as_ns(),
+                      components_[r.component].path + "." + kind.block, kind.event, work_request,
+                      text);
 }
 
 }  // namespace rnicsim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/expectation_spec.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -67,6 +68,18 @@ ExpectedValue read_value(const JsonNode& node, const std::string& path) {
   return out;
 }
 
+void require_known(const std::string& variant, const JsonNode& place, const std::string& path,
+                   const std::vector<std::string>& variants) {
+  if (std::find(variants.begin(), variants.end(), variant) != variants.end()) return;
+  ConfigError::Detail detail;
+  detail.file = place.file();
+  detail.line = place.line();
+  detail.path = path;
+  detail.found = "unknown variant " + in_quotes(variant);
+  detail.nearest = nearest_of(variant, variants);
+  throw ConfigError(std::move(detail));
+}
+
 /// "variant:metric.path" or "metric.path".
 ExpectationSpec::MetricName read_name(const std::string& text, const JsonNode& place,
                                       const std::string& path,
@@ -76,17 +89,7 @@ ExpectationSpec::MetricName read_name(const std::string& text, const JsonNode& p
   name.path = colon == std::string::npos ? text : text.substr(colon + 1);
   if (colon != std::string::npos) {
     name.variant = text.substr(0, colon);
-    bool known = false;
-    for (const std::string& variant : variants) known = known || variant == name.variant;
-    if (!known) {
-      ConfigError::Detail detail;
-      detail.file = place.file();
-      detail.line = place.line();
-      detail.path = path;
-      detail.found = "unknown variant " + in_quotes(name.variant);
-      detail.nearest = nearest_of(name.variant, variants);
-      throw ConfigError(std::move(detail));
-    }
+    require_known(name.variant, place, path, variants);
   }
   if (name.path.empty()) throw error_at(place, path, "a metric's path", in_quotes(text));
   return name;
@@ -115,6 +118,9 @@ void ExpectationSpec::describe(Fields& f) {
              one_of(std::string("lossless_drop"), std::string("unfinished_flow"),
                     std::string("deadlock"), std::string("pause_storm")),
              "a violation that is the expected result instead of a failure");
+  f.optional("variant", variant,
+             "of a violation: the variant whose run has it, \"\" for the scenario itself; without "
+             "it, all runs together");
   f.any("equals", equals, kValueTypes, "the value, within the tolerance");
   f.any("tolerance", tolerance, kValueTypes, "allowed deviation, in percent or in the same unit");
   f.any("at_least", at_least, kValueTypes, "smallest allowed value");
@@ -132,6 +138,13 @@ void ExpectationSpec::interpret(const JsonNode& node, const std::string& path,
                    metric.has_value() ? "both" : "neither");
   if (metric) measured = read_name(*metric, node, at("metric"), variants);
   if (ratio_to) reference = read_name(*ratio_to, node, at("ratio_to"), variants);
+  if (variant) {
+    if (metric)
+      throw error_at(node, at("variant"), "",
+                     "goes with \"violation\" only; a metric names it as \"variant:path\"");
+    if (!variant->empty()) require_known(*variant, node, at("variant"), variants);
+    measured.variant = *variant;
+  }
 
   const int relations =
       (equals != nullptr) + (at_least != nullptr) + (at_most != nullptr) + (between != nullptr);

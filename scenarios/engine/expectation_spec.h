@@ -28,6 +28,7 @@ struct ExpectationSpec {
   std::optional<std::string> id;
   std::optional<std::string> metric;
   std::optional<std::string> violation;
+  std::optional<std::string> variant;
   std::optional<std::string> ratio_to;
   std::optional<std::string> source;
   AnyJson equals;
@@ -42,7 +43,7 @@ struct ExpectationSpec {
     std::string variant;  ///< empty: the scenario itself
     std::string path;
   };
-  MetricName measured;   ///< of a violation: only the variant
+  MetricName measured;   ///< of a violation with a variant: only that
   MetricName reference;  ///< of ratio_to
   Relation relation = Relation::kEquals;
   ExpectedValue low;             ///< the bound; of kEquals the value

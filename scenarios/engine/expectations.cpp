@@ -45,7 +45,8 @@ class Judge {
     const std::vector<ExpectationSpec>& specs = file_.base.expect;
     for (const ExpectationSpec& spec : specs)
       if (spec.violation)
-        for (JudgedRun& run : runs_) run.expected_violations.push_back(*spec.violation);
+        for (JudgedRun& run : runs_)
+          if (concerns(spec, run)) run.expected_violations.push_back(*spec.violation);
     for (JudgedRun& run : runs_) run.judged = !ended_badly(run);
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const std::string path = "expect." + std::to_string(i);
@@ -57,6 +58,11 @@ class Judge {
   }
 
  private:
+  /// Of a violation: whether it is expected in this run.
+  static bool concerns(const ExpectationSpec& spec, const JudgedRun& run) {
+    return !spec.variant || *spec.variant == run.setup.variant;
+  }
+
   static bool ended_badly(const JudgedRun& run) {
     const auto bad = [&](const Violation& violation) {
       const bool no_end = violation.kind == "deadlock" || violation.kind == "unfinished_flow" ||
@@ -135,12 +141,15 @@ class Judge {
   void judge_violation(const ExpectationSpec& spec) {
     ExpectationResult result;
     result.spec = spec;
-    for (JudgedRun& run : runs_) {
+    JudgedRun* place = spec.variant ? run_of(*spec.variant) : &runs_.front();
+    if (place == nullptr) return;
+    for (const JudgedRun& run : runs_) {
+      if (!concerns(spec, run)) continue;
       for (const Violation& violation : run.result.violations)
         if (violation.kind == *spec.violation) result.measured += 1;
     }
     result.passed = holds(spec, result.measured);
-    runs_.front().expectations.push_back(std::move(result));
+    place->expectations.push_back(std::move(result));
   }
 
   const ScenarioFile& file_;

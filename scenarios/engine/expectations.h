@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a scenario expects, held against what its runs gave. An expectation belongs to the run whose
 // metric it names; one that names a run which was not selected is left out. A violation that is
-// expected is counted over all runs of the scenario and fails none of them.
+// expected is counted over all runs of the scenario and fails none of them, or, if it names a
+// variant, over that run alone.
 #pragma once
 
 #include <string>

@@ -83,14 +83,10 @@ PairWorkload::PairWorkload(System& system, const WorkloadSpec& spec, const Scena
   target_.host = spec.to;
   target_.port = b.ports[0];
   target_.process = std::make_unique<Process>(*b.host);
-  const auto component = [&](const System::Server& s) {
-    return static_cast<std::uint32_t>(2 * (&s - system.servers().data()));
-  };
-  to_initiator_.probe().attach(observer, component(b));
-  start(target_, b.host->core(target_core), "target", &PairWorkload::target, observer,
-        component(b));
+  to_initiator_.probe().attach(observer, b.component);
+  start(target_, b.host->core(target_core), "target", &PairWorkload::target, observer, b.component);
   start(initiator_, a.host->core(initiator_core), "initiator", &PairWorkload::initiator, observer,
-        component(a));
+        a.component);
 }
 
 void PairWorkload::start(Side& side, CpuCore& core, const char* role,
@@ -357,17 +353,17 @@ bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
   request.inline_data = spec_.inline_up_to != Bytes(0) && spec_.size <= spec_.inline_up_to;
   if (timeline_ != nullptr && number < tracked_)
     timeline_->track(WorkRequestId(static_cast<std::uint8_t>(initiator_.port.number), qp->qpn(),
-                                   qp->next_request()));
+                                   qp->next_request()),
+                     spec_.from + "-" + spec_.to);
   require(initiator_.process->verbs.post_send(task, qp, request), "post_send");
   ledger_.post(message);
   return true;
 }
 
 void PairWorkload::landed(WorkRequestId id, Time time) {
-  if ((id.value() >> 56) != initiator_.port.number + 1u) return;
-  const auto qpn = static_cast<std::uint32_t>(id.value() >> 32) & 0xffffff;
+  if (!id || id.nic() != initiator_.port.number) return;
   for (std::uint32_t i = 0; i < initiator_.qps.size(); ++i) {
-    if (initiator_.qps[i]->qpn().value() != qpn) continue;
+    if (initiator_.qps[i]->qpn() != id.qpn()) continue;
     ledger_.landed(std::uint64_t{id.index()} * spec_.queue_pairs + i, time);
   }
 }
@@ -426,6 +422,9 @@ void PairWorkload::verify(std::vector<Violation>& violations) {
 void PairWorkload::report(MetricSink& sink) const {
   ledger_.report(sink);
   const MetricScope scope(sink, "workload." + spec_.name);
+  const MetricScope channel = scope.child("control_channel");
+  to_target_.report(channel.child("to_target"));
+  to_initiator_.report(channel.child("to_initiator"));
   scope.count("initiator_qps_in_error", initiator_in_error_,
               "queue pairs of the initiator that ended in ERR");
   scope.count("target_qps_in_error", target_in_error_,

@@ -28,6 +28,7 @@ Json expectation_to_json(const ExpectationResult& result) {
   if (spec.id) json["id"] = *spec.id;
   if (spec.metric) json["metric"] = *spec.metric;
   if (spec.violation) json["violation"] = *spec.violation;
+  if (spec.variant) json["variant"] = *spec.variant;
   if (spec.ratio_to) json["ratio_to"] = *spec.ratio_to;
   json["relation"] = name_of(spec.relation);
   json["expected"] = number_to_json(spec.low.value);

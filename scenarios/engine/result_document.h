@@ -17,10 +17,11 @@
 //                  lane: app, cpu, nic, wire; plane: control, data; work_request 0: none
 //   metrics        path -> { value, unit }; unit: count, B, ps, cycles, b/s, 1/s, ratio; whole
 //                  numbers are exact
-//   expectations   list of { id, metric or violation, ratio_to, relation, expected, tolerance,
-//                  measured, unit, passed, source }. relation: equals, at_least, at_most, between
-//                  (expected is then a list of two); numbers are in `unit`; tolerance is the
-//                  allowed deviation of equals; what the file does not give is not there
+//   expectations   list of { id, metric or violation, variant (of a violation), ratio_to, relation,
+//                  expected, tolerance, measured, unit, passed, source }. relation: equals,
+//                  at_least, at_most, between (expected is then a list of two); numbers are in
+//                  `unit`; tolerance is the allowed deviation of equals; what the file does not
+//                  give is not there
 //   violations     list of { kind, where, when_ps, text, expected }
 //   passed         all expectations met and no violation but expected ones
 //

@@ -35,6 +35,7 @@ class Simulation {
       : scenario_(scenario), hooks_(hooks), system_("system", scenario) {
     attach_observers();
     make_workloads();
+    if (hooks_.built) hooks_.built(system_);
   }
 
   RunResult run() {
@@ -60,18 +61,14 @@ class Simulation {
 
  private:
   void attach_observers() {
-    std::vector<std::string> hosts;
-    std::vector<std::size_t> host_of_nic;
-    for (System::Server& server : system_.servers()) {
-      for (std::size_t i = 0; i < server.nics.size(); ++i) host_of_nic.push_back(hosts.size());
-      hosts.push_back(server.name);
-    }
     if (hooks_.log) {
-      log_ = std::make_unique<EventLog>(*hooks_.log, hosts, std::cerr);
+      log_ = std::make_unique<EventLog>(
+          *hooks_.log, system_.components(), [this] { return system_.scheduler().now(); },
+          std::cerr);
       observers_.add(*log_);
     }
     if (hooks_.timeline) {
-      timeline_ = std::make_unique<Timeline>(std::move(hosts), std::move(host_of_nic));
+      timeline_ = std::make_unique<Timeline>(system_.components());
       observers_.add(*timeline_);
     }
     if (hooks_.log || hooks_.timeline) {

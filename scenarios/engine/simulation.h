@@ -12,9 +12,13 @@
 
 namespace rnicsim {
 
+class System;
+
 struct SimulationHooks {
   /// Asked every few thousand callbacks with the simulated time; true stops the run.
   std::function<bool(Time)> poll;
+  /// Called once everything stands, before time begins: for a test that breaks something.
+  std::function<void(System&)> built;
   /// Off: no timeline and no landing times. Without a log either, no probe is attached anywhere.
   bool timeline = true;
   /// The text trace, on stderr.

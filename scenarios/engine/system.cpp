@@ -30,6 +30,9 @@ System::~System() = default;
 void System::build_host(const HostSpec& spec, const Scenario& scenario) {
   Server server;
   server.name = spec.name;
+  server.component = static_cast<std::uint32_t>(components_.size());
+  const std::string path = "host." + spec.name;
+  components_.push_back({spec.name, path, std::nullopt});
   server.host = std::make_unique<Host>(spec.name.c_str(), scheduler_, spec.config,
                                        seed_for(scenario.seed, "host." + spec.name), nic_count_,
                                        static_cast<unsigned>(spec.nics.size()));
@@ -50,6 +53,7 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
     pcie.mmio().socket.bind(nic->bar);
     server.nics.push_back(std::move(nic));
     server.ports.push_back(identity);
+    components_.push_back({spec.name, path + ".nic" + std::to_string(i), nic_count_});
     ++nic_count_;
   }
   servers_.push_back(std::move(server));
@@ -72,10 +76,10 @@ System::Server& System::server(const std::string& name) {
 }
 
 void System::attach(ProbeSink* sink) {
-  for (std::size_t i = 0; i < servers_.size(); ++i) {
-    const auto component = static_cast<std::uint32_t>(2 * i);
-    servers_[i].host->attach(sink, component);
-    for (auto& nic : servers_[i].nics) nic->attach(sink, component + 1);
+  for (Server& server : servers_) {
+    std::uint32_t nic_component = server.component + 1;
+    server.host->attach(sink, nic_component);
+    for (auto& nic : server.nics) nic->attach(sink, nic_component++);
   }
 }
 

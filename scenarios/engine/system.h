@@ -14,6 +14,7 @@
 #include "model/probe.h"
 #include "model/scheduler.h"
 #include "nic/nic.h"
+#include "scenarios/engine/probe_component.h"
 #include "scenarios/engine/scenario.h"
 
 namespace rnicsim {
@@ -25,6 +26,7 @@ class System : public sc_core::sc_module {
 
   struct Server {
     std::string name;
+    std::uint32_t component = 0;  ///< the host's number for probes; its NIC i has component + 1 + i
     std::unique_ptr<Host> host;
     std::vector<std::unique_ptr<Nic>> nics;
     std::vector<PortIdentity> ports;
@@ -35,9 +37,9 @@ class System : public sc_core::sc_module {
   /// REQUIRES: the scenario has such a host.
   Server& server(const std::string& name);
 
-  /// Probe component numbers: host i is 2i, its NICs are 2i + 1.
+  /// Programs attach their own probes, under their server's component.
   void attach(ProbeSink* sink);
-  static std::size_t host_of(std::uint32_t component) { return component / 2; }
+  const ProbeComponents& components() const { return components_; }
 
   bool idle() const;
   void report(MetricSink& sink);
@@ -52,6 +54,7 @@ class System : public sc_core::sc_module {
   PacketPool packets_;  // first: everything that holds packets dies before it
   Scheduler scheduler_;
   std::vector<Server> servers_;
+  ProbeComponents components_;
   std::vector<std::unique_ptr<LinkDirection>> links_;  ///< two a cable: forward, backward
   std::uint8_t nic_count_ = 0;
 };

@@ -18,15 +18,10 @@ Time time_in(std::uint64_t ps) { return Time::ps(static_cast<std::int64_t>(ps));
 
 std::string Timeline::key_of(const Row& row) { return std::to_string(row.step) + row.part; }
 
+/// The record comes from the NIC that the work request was posted to.
 bool Timeline::at_home(const ProbeRecord& r) const {
-  const std::size_t nic = (r.work_request.value() >> 56) - 1;
-  return nic < host_of_nic_.size() && host_of_nic_[nic] == r.component / 2;
-}
-
-std::string Timeline::wire(const ProbeRecord& r) const {
-  const std::size_t other = 1 - r.component / 2;
-  return at_home(r) ? hosts_[r.component / 2] + "-" + hosts_[other]
-                    : hosts_[other] + "-" + hosts_[r.component / 2];
+  const std::optional<std::uint8_t> nic = components_[r.component].nic;
+  return nic && r.work_request.nic() == *nic;
 }
 
 void Timeline::record(const ProbeRecord& r) {
@@ -103,7 +98,8 @@ void Timeline::extend(Parts& parts, const Row& row, Time end) {
   part.record.end = std::max(part.record.end, end);
 }
 
-void Timeline::data_plane(const ProbeRecord& r, Parts& parts) {
+void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
+  Parts& parts = tracked.parts;
   const auto add = [&](const Row& row, Time begin, std::uint64_t bytes) {
     grow(parts, row, host(r), begin, r.time, bytes, r.work_request);
   };
@@ -146,7 +142,7 @@ void Timeline::data_plane(const ProbeRecord& r, Parts& parts) {
       add(kRead, time_in(r.a), r.b);
       break;
     case ProbeKind::kPacketSent:
-      if (at_home(r)) grow(parts, kWire, wire(r), time_in(r.a), r.time, r.b, r.work_request);
+      if (at_home(r)) grow(parts, kWire, tracked.wire, time_in(r.a), r.time, r.b, r.work_request);
       break;
     case ProbeKind::kPacketReceived:
       if (!at_home(r)) extend(parts, kWire, r.time);
@@ -167,7 +163,7 @@ void Timeline::data_plane(const ProbeRecord& r, Parts& parts) {
       extend(parts, kWrite, r.time);
       break;
     case ProbeKind::kAckSent:
-      grow(parts, kAck, wire(r), r.time, r.time, 0, r.work_request);
+      grow(parts, kAck, tracked.wire, r.time, r.time, 0, r.work_request);
       break;
     case ProbeKind::kAckReceived:
       extend(parts, kAck, r.time);
@@ -220,7 +216,7 @@ void Timeline::fault(const ProbeRecord& r) {
 std::vector<TimelineRecord> Timeline::take() {
   std::vector<TimelineRecord> all = once_;
   for (auto& work_request : tracked_) {
-    for (auto& entry : work_request.second) {
+    for (auto& entry : work_request.second.parts) {
       Part& part = entry.second;
       TimelineRecord& record = part.record;
       record.count = part.count;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/probe.h"
+#include "scenarios/engine/probe_component.h"
 #include "scenarios/engine/run_result.h"
 
 namespace rnicsim {
@@ -19,13 +20,13 @@ class Timeline : public ProbeSink {
  public:
   static constexpr std::size_t kMaxFaults = 64;
 
-  /// Names of the hosts by probe component / 2, and which host has each NIC.
-  Timeline(std::vector<std::string> hosts, std::vector<std::size_t> host_of_nic)
-      : hosts_(std::move(hosts)), host_of_nic_(std::move(host_of_nic)) {}
+  explicit Timeline(ProbeComponents components) : components_(std::move(components)) {}
 
   void add_workload(PairWorkload& workload) { workloads_.push_back(&workload); }
-  /// Shows this work request's steps.
-  void track(WorkRequestId work_request) { tracked_[work_request.value()]; }
+  /// Shows this work request's steps; `wire` names its way ("A-B").
+  void track(WorkRequestId work_request, const std::string& wire) {
+    tracked_[work_request.value()].wire = wire;
+  }
 
   void record(const ProbeRecord& record) override;
   /// In order of begin within each step.
@@ -49,22 +50,24 @@ class Timeline : public ProbeSink {
     const char* text;
   };
   using Parts = std::map<std::string, Part>;
+  struct Tracked {
+    std::string wire;
+    Parts parts;
+  };
 
   void control_plane(const ProbeRecord& r);
   static std::string key_of(const Row& row);
   void extend(Parts& parts, const Row& row, Time end);
-  void data_plane(const ProbeRecord& r, Parts& parts);
+  void data_plane(const ProbeRecord& r, Tracked& tracked);
   void fault(const ProbeRecord& r);
   void grow(Parts& parts, const Row& row, const std::string& host, Time begin, Time end,
             std::uint64_t bytes, WorkRequestId work_request);
-  const std::string& host(const ProbeRecord& r) const { return hosts_[r.component / 2]; }
+  const std::string& host(const ProbeRecord& r) const { return components_[r.component].host; }
   bool at_home(const ProbeRecord& r) const;
-  std::string wire(const ProbeRecord& r) const;
 
-  std::vector<std::string> hosts_;
-  std::vector<std::size_t> host_of_nic_;
+  ProbeComponents components_;
   std::vector<PairWorkload*> workloads_;
-  std::map<std::uint64_t, Parts> tracked_;
+  std::map<std::uint64_t, Tracked> tracked_;
   std::vector<TimelineRecord> once_;
   std::vector<TimelineRecord> faults_;
   std::size_t faults_seen_ = 0;

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "tests/support/metric_recorder.h"
+
 using namespace rnicsim;
 using namespace rnicsim::literals;
 
@@ -85,4 +87,7 @@ TEST_CASE("a link holds many packets at once and keeps their order") {
   CHECK(bench.link.entered_packets() == 50);
   CHECK(bench.link.entered_bytes() == Bytes(50 * 64));
   CHECK(bench.link.left_bytes() == bench.link.entered_bytes());
+  auto metrics = test::metrics_of(bench.link);
+  CHECK(metrics.at("occupancy.max") == 11);  // at 120 ns: those of 100 to 120 ns
+  CHECK(metrics.at("busy") == 50ULL * 64 * 80);
 }

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/metric_recorder.h"
 #include "tests/support/software_host.h"
 
 using namespace rnicsim;
@@ -34,6 +35,9 @@ TEST_CASE("Messages arrive in order, each one latency after it was sent") {
   });
   REQUIRE(host.run());
   REQUIRE(other.busy() == 0_ns);
+  auto metrics = test::metrics_of(channel);
+  REQUIRE(metrics.at("messages") == 3);
+  REQUIRE(metrics.at("occupancy.max") == 2);
   REQUIRE(probes.records.size() == 3);
   REQUIRE(probes.records[1].kind == ProbeKind::kControlMessage);
   REQUIRE(probes.records[1].time == 21500_ns);

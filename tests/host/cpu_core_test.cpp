@@ -2,6 +2,7 @@
 #include "host/cpu_core.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
+using test::MetricRecorder;
 using test::SoftwareHost;
 
 namespace {
@@ -63,6 +65,10 @@ void take_turns(bool run_ahead) {
   REQUIRE(host.run());
   REQUIRE(order == "abab");
   REQUIRE(host.core.busy() == 300_ns);
+  // b waits for 100 ns, a for 50 ns, b for 100 ns again.
+  auto metrics = test::metrics_of(host.core);
+  REQUIRE(metrics.at("stalled.other_program") == 250'000);
+  REQUIRE(metrics.at("occupancy.max") == 2);
 }
 
 }  // namespace
@@ -193,6 +199,31 @@ TEST_CASE("Other work on the core interrupts polling, and its time counts once")
   REQUIRE(host.core.busy() == 240_ns);
   REQUIRE(host.usage.time(kData, kPolling) == 200_ns);
   REQUIRE(host.usage.time(kControl, kApp) == 40_ns);
+  auto metrics = test::metrics_of(host.core);
+  REQUIRE(metrics.at("stalled.other_program") == 0);
+  REQUIRE(metrics.at("occupancy.max") == 2);
+}
+
+TEST_CASE("A poll waits from the entry's visibility to the end of the other program's work") {
+  SoftwareHost host;
+  Device device{host, PhysicalAddress(1 << 20)};
+  host.scheduler.at(70_ns, call<&Device::write>(&device));
+  host.start([&](CpuTask& task) { REQUIRE(poll(host, task, device.at, 30_cycles) == 90_ns); });
+  host.start([&](CpuTask& task) {
+    task.sleep_until(50_ns);
+    task.run(kControl, kApp, 40_cycles);
+  });
+  REQUIRE(host.run());
+  REQUIRE(test::metrics_of(host.core).at("stalled.other_program") == 20'000);
+}
+
+TEST_CASE("Work charged ahead in many pieces is one program that wants the core") {
+  SoftwareHost host;
+  REQUIRE(host.run([&](CpuTask& task) {
+    for (int i = 0; i < 5; ++i) task.charge(kData, kApp, 10_cycles);
+  }));
+  REQUIRE(test::metrics_of(host.core).at("occupancy.max") == 1);
+  REQUIRE(test::metrics_of(host.core).at("stalled.other_program") == 0);
 }
 
 TEST_CASE("A core whose program polls in vain is busy to the end") {
@@ -210,7 +241,7 @@ TEST_CASE("CPU metrics carry plane, category, cycles and copies") {
     task.run(kControl, CpuCategory::kSyscall, 100_cycles);
     task.charge_copy(kData, Bytes(20));  // 8 B a cycle
   }));
-  test::MetricRecorder sink;
+  MetricRecorder sink;
   const MetricScope scope(sink, "host.A.cpu");
   host.core.report(scope.child("core0"));
   host.usage.report(scope);

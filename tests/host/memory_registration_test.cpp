@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "model/invariant.h"
 #include "tests/support/software_host.h"
 
 using namespace rnicsim;
@@ -23,6 +24,17 @@ void check_pages(const SoftwareHost& host, const MemoryRegion& region, std::uint
   }
   const VirtualAddress last(begin + region.length - 1);
   REQUIRE(host.nic.translate(region.rkey, last) == host.pages.translate(last));
+}
+
+/// Whether the guard lets the NIC write there now.
+bool guard_permits(const SoftwareHost& host, VirtualAddress at, std::uint64_t bytes) {
+  try {
+    host.guard.check({true, *host.pages.translate(at), Bytes(bytes), DmaPurpose::kPayload, {}},
+                     Time());
+  } catch (const InvariantBroken&) {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -205,5 +217,57 @@ TEST_CASE(
     host.nic.next_command = abi::CommandStatus::kBadObject;
     REQUIRE(regions.add_window(task, PdNumber(4)).error == Errno::kIo);
     REQUIRE(regions.regions() == 0);
+  }));
+}
+
+TEST_CASE("The guard has a region's bytes from its key entry to the NIC's answer that it is gone") {
+  SoftwareHost host;
+  REQUIRE(host.run([&](CpuTask& task) {
+    REQUIRE(host.driver.bring_up(task) == Errno::kOk);
+    for (const PageSize size : {PageSize::k4KiB, PageSize::k2MiB, PageSize::k1GiB}) {
+      const std::uint64_t page = bytes_of(size).count();
+      const auto buffer = host.pages.map(Bytes(4 * page), size);
+      const VirtualAddress begin(buffer->value() + page + 100);
+      const VirtualAddress last(begin.value() + 2 * page - 1);
+      const VirtualAddress middle(buffer->value() + 2 * page);
+      REQUIRE_FALSE(guard_permits(host, begin, 1));
+      const auto region = host.verbs.reg_mr(task, PdNumber(5), begin, 2 * page, kRemoteWrite);
+      REQUIRE(guard_permits(host, begin, 1));
+      REQUIRE(guard_permits(host, middle, 4096));
+      REQUIRE(guard_permits(host, last, 1));
+      REQUIRE_FALSE(guard_permits(host, VirtualAddress(begin.value() - 1), 1));
+      REQUIRE_FALSE(guard_permits(host, VirtualAddress(last.value() + 1), 1));
+      REQUIRE_FALSE(guard_permits(host, VirtualAddress(buffer->value() + 3 * page + 4096), 1));
+      REQUIRE(host.verbs.dereg_mr(task, region.value) == Errno::kOk);
+      for (const VirtualAddress at : {begin, middle, last})
+        REQUIRE_FALSE(guard_permits(host, at, 1));
+    }
+    // What the NIC did not take, it may not use; what it did not give up, it still has.
+    const auto buffer = host.pages.map(Bytes(4096), PageSize::k4KiB);
+    host.nic.next_command = abi::CommandStatus::kBadObject;
+    REQUIRE(host.verbs.reg_mr(task, PdNumber(5), *buffer, 4096, kRemoteWrite).error == Errno::kIo);
+    REQUIRE_FALSE(guard_permits(host, *buffer, 1));
+    const MemoryRegion kept =
+        host.verbs.reg_mr(task, PdNumber(5), *buffer, 4096, kRemoteWrite).value;
+    host.nic.next_command = abi::CommandStatus::kBadObject;
+    REQUIRE(host.verbs.dereg_mr(task, kept) == Errno::kIo);
+    REQUIRE(guard_permits(host, *buffer, 1));
+  }));
+}
+
+TEST_CASE("An entry keeps its key when it becomes invalid, and nothing else") {
+  SoftwareHost host;
+  REQUIRE(host.run([&](CpuTask& task) {
+    REQUIRE(host.driver.bring_up(task) == Errno::kOk);
+    const auto buffer = host.pages.map(Bytes(8192), PageSize::k4KiB);
+    const MemoryRegion region =
+        host.verbs.reg_mr(task, PdNumber(1), *buffer, 8192, kRemoteWrite).value;
+    REQUIRE(host.verbs.dereg_mr(task, region) == Errno::kOk);
+    const abi::KeyEntry entry = host.nic.key_entry(region.rkey.index());
+    REQUIRE_FALSE(entry.valid);
+    REQUIRE(entry.key == region.rkey);
+    REQUIRE(entry.access.bits() == 0);
+    REQUIRE(entry.length == 0);
+    REQUIRE(entry.table == PhysicalAddress());
   }));
 }

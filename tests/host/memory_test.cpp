@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "model/invariant.h"
+#include "tests/support/metric_recorder.h"
 
 namespace {
 
@@ -74,6 +75,11 @@ TEST_CASE("Reads and writes share the bandwidth in the order of their arrival") 
   const Memory::Access write = memory.time_write(1010_ns, 100_B, DmaPurpose::kCompletionQueue);
   CHECK(write.first.ps() == (1064_ns).ps());
   CHECK(write.last.ps() == (1064_ns + 2_ns + 100_ns).ps());  // two whole lines
+  memory.time_read(1066_ns, 64_B, DmaPurpose::kPayload);     // the others are through
+  auto metrics = test::metrics_of(memory);
+  CHECK(metrics.at("busy") == 67'000);
+  CHECK(metrics.at("stalled.bandwidth") == 54'000);
+  CHECK(metrics.at("occupancy.max") == 2);
 }
 
 TEST_CASE("A watch runs once, when a DMA write touches its line") {

@@ -68,6 +68,15 @@ TEST_CASE("Stores wait while the device has not ended the request before") {
   REQUIRE(bench.device.mmio.size() == 3);
   CHECK(bench.device.mmio[1].time - bench.device.mmio[0].time == 100_ns);
   CHECK(bench.device.mmio[2].time - bench.device.mmio[1].time == 100_ns);
+  Time waited;
+  for (std::uint64_t i = 0; i < 3; ++i)
+    waited +=
+        bench.device.mmio[i].time - (1_us + 25_ns + kLinkByte.of(Bytes(32 * (i + 1))) + 125_ns);
+  CHECK(waited > 280_ns);
+  const auto metrics = bench.metrics();
+  CHECK(metrics.at("pcie.mmio.stalled.device") == static_cast<std::uint64_t>(waited.ps()));
+  CHECK(metrics.at("pcie.mmio.busy") == static_cast<std::uint64_t>(kLinkByte.of(96_B).ps()));
+  CHECK(metrics.at("pcie.mmio.occupancy.max") == 3);
 }
 
 TEST_CASE("A device that responds at once on the forward path is taken at its word") {

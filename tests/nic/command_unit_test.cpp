@@ -143,3 +143,32 @@ TEST_CASE("tables of more objects than numbers have bits are refused") {
   driver.tables.write(driver.at(driver.mailbox));
   CHECK(driver.command(CommandOpcode::kInitHca) == CommandStatus::kBadObject);
 }
+
+TEST_CASE("a command register written again before it took effect holds the last value") {
+  OneNic bench;
+  const std::uint8_t nowhere[8] = {};
+  bench.host.memory.log.clear();
+  bench.host.mmio(abi::kCommandQueueAddress, nowhere, 8);
+  bench.driver().set_command_queue();
+  bench.run();
+  REQUIRE(bench.driver().command(CommandOpcode::kDisableKey, 1) == CommandStatus::kOk);
+  CHECK(bench.host.memory.of(DmaPurpose::kCommand)[0].address == bench.driver().command_queue);
+}
+
+TEST_CASE("a key is reported gone when what it had allowed has been handed to memory") {
+  OneNic bench;
+  test::QpOptions qp;
+  bench.driver().add_qp(Qpn(1), qp);
+  const test::Region region = bench.driver().add_region(3);
+  // The packet is judged while the firmware works on the command, and waits for its translation.
+  const Time start = bench.scheduler.now();
+  bench.arrive_at(start + 900_ns,
+                  bench.write_request(RcOpcode::kWriteOnly, Psn(100), 64, region, 0, 64));
+  bench.host.memory.log.clear();
+  REQUIRE(bench.driver().command(CommandOpcode::kDisableKey, 3) == CommandStatus::kOk);
+  const auto status = bench.host.memory.of(DmaPurpose::kCommand).back();
+  const auto payload = bench.host.memory.of(DmaPurpose::kPayload);
+  REQUIRE(payload.size() == 1);
+  CHECK(status.begin > payload[0].begin);
+  CHECK(bench.host.metric("command_unit.stalled.quiesce") > 0);
+}

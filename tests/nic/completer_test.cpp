@@ -68,6 +68,29 @@ TEST_CASE("an acknowledgement completes every message up to its PSN") {
   CHECK(bench.completions() == "3:0 ");
 }
 
+TEST_CASE("an acknowledgement of many messages goes on as the CQE writer has room") {
+  BenchOptions options;
+  options.nic.cqe_writer.queue = 2;
+  Bench bench(options);
+  bench.post_many(7);
+  bench.answer(Psn(106), Aeth::ack(7));
+  CHECK(bench.completions() == "0:0 1:0 2:0 3:0 4:0 5:0 6:0 ");
+  CHECK(bench.host.metric("cqe_writer.occupancy.max") == 2);
+  CHECK(bench.host.metric("completer.stalled.cqe_writer") > 0);
+  CHECK(bench.host.nic.idle());
+}
+
+TEST_CASE("flushing goes on as the CQE writer has room, in order") {
+  BenchOptions options;
+  options.nic.cqe_writer.queue = 1;
+  Bench bench(options);
+  bench.post_many(5);
+  bench.answer(Psn(102), Aeth::nak(2, NakCode::kRemoteAccessError));
+  CHECK(bench.completions() == "0:0 1:0 2:10 3:5 4:5 ");
+  CHECK(bench.host.metric("cqe_writer.occupancy.max") == 1);
+  CHECK(bench.host.nic.idle());
+}
+
 TEST_CASE("an acknowledgement inside a message does not complete it") {
   Bench bench;
   bench.post(3000);

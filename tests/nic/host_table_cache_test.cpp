@@ -142,8 +142,8 @@ TEST_CASE("each user has a port of its own with the latency and interval of a lo
   HostTableCacheConfig config = Bench::config(4, 8);
   config.hit_latency = Cycles(3);
   config.interval = Cycles(2);
-  HostTableCache<abi::CqContext> cache(bench.scheduler, bench.pcie, config,
-                                       DmaPurpose::kCqContext, "other", 1);
+  HostTableCache<abi::CqContext> cache(bench.scheduler, bench.pcie, config, DmaPurpose::kCqContext,
+                                       "other", 1);
   const Clock clock(Frequency::mhz(400));
   Pipeline& one = cache.add_port(clock);
   Pipeline& other = cache.add_port(clock);

@@ -117,8 +117,13 @@ TEST_CASE("the check can stop before it translates") {
 TEST_CASE("each state refuses for its own reason, having cost the states up to it") {
   Bench bench;
   KeyCheck check = Bench::good();
-  check.key = MemoryKey(3, 8);  // a stale key
+  check.key = MemoryKey(3, 8);
   CHECK(bench.fault_of(check) == KeyFault::kUnknownKey);
+  CHECK(bench.check.cycles == Cycles(kLookup + 10));
+
+  check = Bench::good();
+  check.key = MemoryKey(3, 6);
+  CHECK(bench.fault_of(check) == KeyFault::kStaleKey);
   CHECK(bench.check.cycles == Cycles(kLookup + 10));
 
   check = Bench::good();
@@ -147,6 +152,37 @@ TEST_CASE("each state refuses for its own reason, having cost the states up to i
   CHECK(bench.check.state == State::kNak);
 }
 
+TEST_CASE("a key is stale if the entry's bytes say that it was issued, and else it never was") {
+  Bench bench;
+  const auto fault = [&](std::uint8_t variant, bool valid, std::uint8_t latest) {
+    bench.entry.valid = valid;
+    bench.entry.key = latest == 0 ? MemoryKey() : MemoryKey(3, latest);
+    bench.keys.invalidate(3);
+    KeyCheck check = Bench::good();
+    check.key = MemoryKey(3, variant);
+    return bench.fault_of(check);
+  };
+  // Deregistered, and its entry not used again.
+  CHECK(fault(7, false, 7) == KeyFault::kStaleKey);
+  CHECK(fault(1, false, 7) == KeyFault::kStaleKey);
+  CHECK(fault(8, false, 7) == KeyFault::kUnknownKey);
+  // Its entry issued again.
+  CHECK(fault(7, true, 7) == KeyFault::kNone);
+  CHECK(fault(6, true, 7) == KeyFault::kStaleKey);
+  CHECK(fault(1, true, 7) == KeyFault::kStaleKey);
+  CHECK(fault(0, true, 7) == KeyFault::kUnknownKey);  // variants begin with 1
+  CHECK(fault(255, true, 7) == KeyFault::kUnknownKey);
+  // Never used, or never with this index.
+  CHECK(fault(0, false, 0) == KeyFault::kUnknownKey);
+  CHECK(fault(1, false, 0) == KeyFault::kUnknownKey);
+  bench.entry.key = MemoryKey(2, 7);
+  bench.keys.invalidate(3);
+  CHECK(bench.fault_of(Bench::good()) == KeyFault::kUnknownKey);
+  KeyCheck zero = Bench::good();
+  zero.key = MemoryKey();
+  CHECK(bench.fault_of(zero) == KeyFault::kUnknownKey);
+}
+
 TEST_CASE("an entry that is not valid, or that cannot be walked, is no entry") {
   Bench bench;
   const abi::KeyEntry good = bench.entry;
@@ -157,7 +193,7 @@ TEST_CASE("an entry that is not valid, or that cannot be walked, is no entry") {
   };
   abi::KeyEntry bad = good;
   bad.valid = false;
-  CHECK(fault_with(bad) == KeyFault::kUnknownKey);
+  CHECK(fault_with(bad) == KeyFault::kStaleKey);
   for (const std::uint8_t levels : {std::uint8_t{0}, std::uint8_t{4}, std::uint8_t{255}}) {
     bad = good;
     bad.levels = levels;
@@ -222,7 +258,7 @@ TEST_CASE("later packets enter at translate and still see that the key is gone")
   bench.entry.valid = false;
   bench.keys.invalidate(3);
   bench.translations.invalidate(3);
-  CHECK(bench.fault_of(later) == KeyFault::kUnknownKey);
+  CHECK(bench.fault_of(later) == KeyFault::kStaleKey);
 }
 
 TEST_CASE("checks enter the state machine at its interval") {

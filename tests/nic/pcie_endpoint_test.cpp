@@ -65,6 +65,14 @@ TEST_CASE("a read brings its bytes and a write delivers them, each after its lat
   CHECK(bench.pcie.idle());
 }
 
+TEST_CASE("a read that crosses a 4 KiB boundary needs one tag more than its length says") {
+  Bench bench(with_tags(2));  // Max_Read_Request 512 B
+  bench.submit_at(10_ns, bench.read(0x2000 - 256, 512, 1));
+  bench.submit_at(10_ns, bench.read(0x4000, 512, 2));
+  bench.run();
+  CHECK(bench.notes.list == Noted{{1, 10_ns + kRead}, {2, 10_ns + kRead * 2}});
+}
+
 TEST_CASE("a short write is copied when it is submitted") {
   Bench bench;
   bench.at(10_ns, [&] {

@@ -36,6 +36,24 @@ TEST_CASE("several WQEs come with one fetch, as many as may") {
   CHECK(fetches[1].begin == fetches[0].end);
 }
 
+TEST_CASE("a queue pair waits for a fetch of another to end when all are taken") {
+  BenchOptions options;
+  options.nic.wqe_fetch.outstanding = 1;
+  Bench bench(options);
+  bench.driver().add_qp(Qpn(2));
+  bench.driver().post(Qpn(1), bench.write(0, 64));
+  bench.driver().post(Qpn(2), bench.write(0, 64));
+  bench.driver().ring(Qpn(1));
+  bench.driver().ring(Qpn(2));
+  bench.run();
+  const auto fetches = bench.host.memory.of(DmaPurpose::kSendQueue);
+  REQUIRE(fetches.size() == 2);
+  CHECK(fetches[1].begin == fetches[0].end);
+  CHECK(bench.wire.packets.size() == 2);
+  CHECK(bench.host.metric("wqe_fetch.occupancy.max") == 1);
+  CHECK(bench.host.metric("wqe_fetch.stalled.outstanding") > 0);
+}
+
 TEST_CASE("fetches do not run past the ring's end, and WQEs wrap there") {
   test::QpOptions options;
   options.log_blocks = 3;

@@ -39,7 +39,7 @@ std::string run(const std::vector<std::string>& sets, bool timeline, bool log) {
         read_scenario(parse_json(kScenario, "determinism.json"), {"", sets}, presets);
     SimulationHooks hooks;
     hooks.timeline = timeline;
-    if (log) hooks.log = EventLogOptions{"*", Time(), Time::never()};
+    if (log) hooks.log = EventLogOptions();
     const RunResult result = simulate(scenario, hooks);
     std::string text;
     for (const auto& [path, metric] : result.metrics)

@@ -70,6 +70,11 @@ TEST_CASE("expectations are read into bounds in the units of metrics") {
 
   e = expectation(R"("violation": "deadlock", "at_least": 1)");
   CHECK(*e.violation == "deadlock");
+  CHECK_FALSE(e.variant);
+  e = expectation(R"("violation": "deadlock", "variant": "huge", "at_least": 1)");
+  CHECK(*e.variant == "huge");
+  e = expectation(R"("violation": "deadlock", "variant": "", "at_least": 1)");
+  CHECK(e.variant->empty());
 }
 
 TEST_CASE("an expectation that means nothing is refused") {
@@ -105,6 +110,11 @@ TEST_CASE("an expectation that means nothing is refused") {
       expect_failure(R"("metric": "m", "ratio_to": "m", "at_least": "1 us")") ==
       R"(x.json:1: expect.0.ratio_to: expected a number or a percentage to compare a ratio with, )"
       R"(found "1 us")");
+  CHECK(expect_failure(R"("violation": "deadlock", "variant": "hug", "at_least": 1)") ==
+        R"(x.json:1: expect.0.variant: unknown variant "hug", did you mean "huge"?)");
+  CHECK(expect_failure(R"("metric": "m", "variant": "huge", "equals": 1)") ==
+        R"(x.json:1: expect.0.variant: goes with "violation" only; a metric names it as )"
+        R"("variant:path")");
   CHECK(expect_failure(R"("violation": "deadlok", "at_least": 1)")
             .find("expect.0.violation: expected lossless_drop, unfinished_flow, deadlock or "
                   "pause_storm, found \"deadlok\"") != std::string::npos);

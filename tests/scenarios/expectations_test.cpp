@@ -151,3 +151,36 @@ TEST_CASE("a violation fails its run unless it is expected") {
   broken.violations[0].kind = "conservation";
   CHECK_FALSE(judge(expecting, {broken, broken})[0].passed());
 }
+
+TEST_CASE("a violation that names a variant is expected in that run alone") {
+  RunResult broken = result_with(1, 1);
+  broken.violations.push_back({"deadlock", "w0", Time::us(1), "waits for ever"});
+  const RunResult good = result_with(1, 1);
+
+  const ScenarioFile of_v =
+      file_with(R"({"violation": "deadlock", "variant": "v", "at_least": 1})");
+  std::vector<JudgedRun> runs = judge(of_v, {good, broken});
+  CHECK(runs[0].passed());
+  CHECK(runs[0].expectations.empty());
+  CHECK(runs[1].passed());
+  CHECK(runs[1].expectations.at(0).measured == 1);
+  runs = judge(of_v, {broken, broken});
+  CHECK_FALSE(runs[0].passed());
+  CHECK(runs[1].passed());
+  runs = judge(of_v, {broken, good});
+  CHECK_FALSE(runs[0].passed());
+  CHECK_FALSE(runs[1].passed());
+
+  const ScenarioFile of_base =
+      file_with(R"({"violation": "deadlock", "variant": "", "at_least": 1})");
+  runs = judge(of_base, {broken, good});
+  CHECK(runs[0].passed());
+  CHECK(runs[1].passed());
+  runs = judge(of_base, {broken, broken});
+  CHECK(runs[0].passed());
+  CHECK_FALSE(runs[1].passed());
+
+  ScenarioFile not_selected = of_v;
+  not_selected.runs.pop_back();
+  CHECK(judge(not_selected, {good})[0].passed());
+}

@@ -170,9 +170,10 @@ class FakeDevice : public sc_core::sc_module,
 
 /// A link between a memory and a fake device.
 struct LinkBench {
-  explicit LinkBench(const PcieConfig& config = {}, const MemoryConfig& memory_config = {})
+  explicit LinkBench(const PcieConfig& config = {}, const MemoryConfig& memory_config = {},
+                     DmaGuard* guard = nullptr)
       : memory(memory_config),
-        link("link", scheduler, config, memory),
+        link("link", scheduler, config, memory, guard),
         device("device", scheduler) {
     device.dma.bind(link.dma_socket);
     link.mmio().socket.bind(device.bar);

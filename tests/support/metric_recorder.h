@@ -21,4 +21,14 @@ struct MetricRecorder : MetricSink {
   void add_real(const std::string&, double, Unit, const char*) override {}
 };
 
+/// What `block` reports, without a path before it.
+template <class Block>
+std::map<std::string, std::uint64_t> metrics_of(Block& block) {
+  MetricRecorder sink;
+  block.report(MetricScope(sink, ""));
+  std::map<std::string, std::uint64_t> values;
+  for (const auto& [path, value] : sink.values) values[path.substr(1)] = value;
+  return values;
+}
+
 }  // namespace rnicsim::test

@@ -281,8 +281,32 @@ class Run(CommandLine):
         self.assertEqual(lines[0], "# x")
         self.assertGreater(len(lines), 3)
         self.assertTrue(all("host.B.nic0." in line for line in lines[1:]), err)
+        self.refused("rnicsim run: --log: expected level fault, message or packet, found "
+                     '"packets"; rnicsim run --help says how',
+                     "run", "x.json", "--log", "*=packets")
         self.refused('rnicsim run: --until: expected a time such as "60 us", found "9"; '
                      'rnicsim run --help says how', "run", "x.json", "--log", "*", "--until", "9")
+
+
+    def log_lines(self, choice):
+        status, _, err = self.run_here("run", "x.json", "--quiet", "--variant", "base",
+                                       "--log", choice)
+        self.assertEqual(status, 0, err)
+        return err.splitlines()[1:]
+
+    def test_the_log_is_sorted_by_time_and_chosen_by_level(self):
+        everything = self.log_lines("*")
+        times = [float(line.split()[0]) for line in everything]
+        self.assertEqual(times, sorted(times))
+        self.assertFalse([line for line in everything if "(at " in line])
+        self.assertEqual(everything, self.log_lines("*=packet"))
+        messages = self.log_lines("*=message")
+        self.assertEqual(messages, [line for line in everything if line in messages])
+        said = "\n".join(messages)
+        self.assertIn("doorbell rung", said)
+        self.assertNotIn("packet sent", said)
+        self.assertLess(len(messages), len(everything))
+        self.assertEqual(self.log_lines("*=fault"), [])
 
 
 class Others(CommandLine):

@@ -36,9 +36,11 @@ OptionList run_options() {
   options.add_options()("quiet,q", "print only what failed");
   add_jobs_option(options);
   const auto text = [] { return po::value<std::string>(); };
-  options.add_options()("log", text()->value_name("GLOB"),
+  options.add_options()("log", text()->value_name("GLOB[=LEVEL]"),
                         "print the events of the blocks whose path matches, e.g. "
-                        "host.B.nic0.*, on stderr (one simulation at a time)");
+                        "\"host.B.nic0.*\", on stderr (one simulation at a time); LEVEL: fault "
+                        "(what went wrong), message (and what happens once a message) or packet "
+                        "(everything, the default)");
   options.add_options()("from", text()->value_name("TIME"), "of the log, e.g. \"60 us\"");
   options.add_options()("until", text()->value_name("TIME"), "of the log");
   return options;
@@ -53,6 +55,18 @@ void read_time(const OptionValues& values, const char* name, Time& time) {
                      in_quotes(text));
 }
 
+/// "GLOB" or "GLOB=LEVEL".
+void read_log(const std::string& text, EventLogOptions& log) {
+  const std::size_t equals = text.rfind('=');
+  log.glob = text.substr(0, equals);
+  if (equals == std::string::npos) return;
+  const std::string name = text.substr(equals + 1);
+  const std::optional<LogLevel> level = log_level_of_name(name);
+  if (!level)
+    throw UsageError("--log: expected level fault, message or packet, found " + in_quotes(name));
+  log.level = *level;
+}
+
 RunnerOptions runner_options(const OptionValues& values) {
   RunnerOptions runner;
   runner.jobs = jobs_of(values);
@@ -61,7 +75,7 @@ RunnerOptions runner_options(const OptionValues& values) {
   read_time(values, "from", log.from);
   read_time(values, "until", log.until);
   if (values.count("log") != 0) {
-    log.glob = values["log"].as<std::string>();
+    read_log(values["log"].as<std::string>(), log);
     runner.log = log;
     runner.jobs = 1;
     runner.progress = false;
