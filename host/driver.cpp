@@ -10,12 +10,31 @@ namespace {
 constexpr CpuPlane kPlane = CpuPlane::kControl;
 constexpr std::uint8_t kMaxLogBlocks = 15;
 constexpr std::uint8_t kMaxLogCqSize = 22;
+constexpr std::uint8_t kMaxReads = 16;     // ConnectX: max_qp_rd_atom of its device attributes
 constexpr Bytes kDoorbellRecordBytes(64);  // a cache line of its own
 
 std::optional<std::uint8_t> mtu_code_of(std::uint32_t bytes) {
   for (std::uint8_t code = 1; code <= 5; ++code)
     if (128u << code == bytes) return code;
   return std::nullopt;
+}
+
+/// Unreliable transports have no acknowledgements, datagrams no connection, and only they have a
+/// qkey (IBTA 11.2.5.2). The MTU of a datagram queue pair stands for that of its port.
+bool transport_has(Transport transport, const QpAttributes& a) {
+  const bool connection = a.remote_qpn || a.remote_ip || a.remote_mac || a.dscp ||
+                          a.udp_source_port || a.receive_psn || a.access;
+  const bool reliability = a.ack_timeout || a.retry_count || a.rnr_retry || a.min_rnr_timer ||
+                           a.max_rd_atomic || a.max_dest_rd_atomic;
+  switch (transport) {
+    case Transport::kRc:
+      return !a.qkey;
+    case Transport::kUc:
+      return !a.qkey && !reliability;
+    case Transport::kUd:
+      return !connection && !reliability;
+  }
+  return false;
 }
 
 /// False if an attribute has no meaning.
@@ -37,52 +56,60 @@ bool merge(const QpAttributes& from, abi::QpContext& into) {
   into.retry_count = from.retry_count.value_or(into.retry_count);
   into.rnr_retry = from.rnr_retry.value_or(into.rnr_retry);
   into.dscp = from.dscp.value_or(into.dscp);
-  return into.retry_count <= 7 && into.rnr_retry <= 7 && into.ack_timeout <= 31 && into.dscp <= 63;
+  into.min_rnr_timer = from.min_rnr_timer.value_or(into.min_rnr_timer);
+  into.max_rd_atomic = from.max_rd_atomic.value_or(into.max_rd_atomic);
+  into.max_dest_rd_atomic = from.max_dest_rd_atomic.value_or(into.max_dest_rd_atomic);
+  into.qkey = from.qkey.value_or(into.qkey);
+  return into.retry_count <= 7 && into.rnr_retry <= 7 && into.ack_timeout <= 31 &&
+         into.dscp <= 63 && into.min_rnr_timer <= 31 && into.max_rd_atomic <= kMaxReads &&
+         into.max_dest_rd_atomic <= kMaxReads;
+}
+
+Bytes send_ring_bytes(const abi::QpContext& context) {
+  return Bytes(std::uint64_t{abi::kWqeBlockBytes} << context.log_send_blocks);
+}
+
+bool has_receive_queue(const abi::QpContext& context) {
+  return (context.flags & abi::QpContext::kHasReceiveQueue) != 0;
+}
+
+ReceiveMapping receive_ring_of(const abi::QpContext& context) {
+  return {context.receive_ring, context.doorbell_record, context.log_receive_entries,
+          context.log_receive_segments};
 }
 
 }  // namespace
 
 Driver::Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
-               MmioPort& mmio, DmaGuard& guard)
+               MmioPort& mmio, DmaGuard& guard, InterruptController& interrupts)
     : config_(config),
       nic_(nic),
       memory_(memory),
       frames_(frames),
       commands_(config_, memory, mmio),
-      registration_(config_, memory, frames, commands_, guard, probe_) {}
-
-template <class T>
-std::optional<std::uint32_t> Driver::take_number(Slots<T>& slots, unsigned log_count) {
-  if (!slots.released.empty()) {
-    const std::uint32_t number = slots.released.back();
-    slots.released.pop_back();
-    return number;
-  }
-  if (slots.next >> log_count != 0) return std::nullopt;
-  return slots.next++;
-}
-
-template <class T>
-void Driver::give_number(Slots<T>& slots, std::uint32_t number) {
-  slots.used.erase(number);
-  slots.released.push_back(number);
-}
+      registration_(config_, memory, frames, commands_, guard, probe_),
+      shared_receives_(config_, memory, frames, commands_),
+      events_(config_, memory, frames, mmio, commands_, interrupts) {}
 
 Errno Driver::allocate_tables() {
   tables_.log_qps = config_.log_qps;
   tables_.log_cqs = config_.log_cqs;
   tables_.log_keys = config_.log_keys;
+  tables_.log_srqs = config_.log_srqs;
   const auto qps =
       frames_.allocate_kernel(Bytes(std::uint64_t{abi::QpContext::kBytes} << config_.log_qps));
   const auto cqs =
       frames_.allocate_kernel(Bytes(std::uint64_t{abi::CqContext::kBytes} << config_.log_cqs));
   const auto keys =
       frames_.allocate_kernel(Bytes(std::uint64_t{abi::KeyEntry::kBytes} << config_.log_keys));
+  const auto srqs =
+      frames_.allocate_kernel(Bytes(std::uint64_t{abi::SrqContext::kBytes} << config_.log_srqs));
   const auto mailbox = frames_.allocate_kernel(Bytes(abi::QpContext::kBytes));
-  if (!qps || !cqs || !keys || !mailbox) return Errno::kNoMemory;
+  if (!qps || !cqs || !keys || !srqs || !mailbox) return Errno::kNoMemory;
   tables_.qp_contexts = *qps;
   tables_.cq_contexts = *cqs;
   tables_.key_entries = *keys;
+  tables_.srq_contexts = *srqs;
   mailbox_ = *mailbox;
   return Errno::kOk;
 }
@@ -99,6 +126,7 @@ Errno Driver::bring_up(CpuTask& task) {
       tables_.write(image);
       memory_.store(mailbox_, image, sizeof image);
       registration_.open(tables_.key_entries);
+      shared_receives_.open(tables_.srq_contexts);
       commands_.open(task, *command_entry);
       up_ = commands_.execute(task, abi::CommandOpcode::kInitHca, 0, mailbox_) ==
             abi::CommandStatus::kOk;
@@ -114,13 +142,13 @@ PdNumber Driver::alloc_pd(CpuTask& task) {
   return PdNumber(next_pd_++);
 }
 
-Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size) {
+Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size, bool events) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
   if (log_size > kMaxLogCqSize) return Errno::kInvalid;
   const Bytes ring_bytes(std::uint64_t{abi::Cqe::kBytes} << log_size);
   const auto ring = frames_.allocate_kernel(ring_bytes);
   const auto record = frames_.allocate_kernel(kDoorbellRecordBytes);
-  const auto number = ring && record ? take_number(cqs_, config_.log_cqs) : std::nullopt;
+  const auto number = ring && record ? cqs_.take(config_.log_cqs) : std::nullopt;
   if (!number) {
     if (ring) frames_.release_kernel(*ring, ring_bytes);
     if (record) frames_.release_kernel(*record, kDoorbellRecordBytes);
@@ -139,14 +167,30 @@ Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size) {
   context.log_size = log_size;
   context.ring = *ring;
   context.doorbell_record = *record;
+  if (events) context.eqn = DriverEventQueue::kEqn;
   write_cq_context(rings.cqn, context);
-  cqs_.used.emplace(*number, rings);
+  cqs_.put(*number, rings);
   if (commands_.execute(task, abi::CommandOpcode::kCreateCq, *number) == abi::CommandStatus::kOk)
     return rings;
   frames_.release_kernel(*ring, ring_bytes);
   frames_.release_kernel(*record, kDoorbellRecordBytes);
-  give_number(cqs_, *number);
+  cqs_.give(*number);
   return Errno::kIo;
+}
+
+Errno Driver::modify_cq(CpuTask& task, Cqn cqn, std::uint16_t count, std::uint16_t period_us) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  if (cqs_.find(cqn.value()) == nullptr) return Errno::kInvalid;
+  abi::CqContext wanted;
+  wanted.moderation_count = count;
+  wanted.moderation_period_us = period_us;
+  std::uint8_t image[abi::CqContext::kBytes];
+  wanted.write(image);
+  commands_.lock(task);
+  memory_.store(mailbox_, image, sizeof image);
+  const auto status = commands_.execute(task, abi::CommandOpcode::kModifyCq, cqn.value(), mailbox_);
+  commands_.unlock(task);
+  return status == abi::CommandStatus::kOk ? Errno::kOk : Errno::kIo;
 }
 
 void Driver::write_cq_context(Cqn cqn, const abi::CqContext& context) {
@@ -158,48 +202,81 @@ void Driver::write_cq_context(Cqn cqn, const abi::CqContext& context) {
 
 Errno Driver::destroy_cq(CpuTask& task, Cqn cqn) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
-  const auto at = cqs_.used.find(cqn.value());
-  if (at == cqs_.used.end()) return Errno::kInvalid;
-  for (const auto& [qpn, context] : qps_.used)
+  const CqRings* found = cqs_.find(cqn.value());
+  if (found == nullptr) return Errno::kInvalid;
+  for (const auto& [qpn, context] : qps_.all())
     if (context.send_cqn == cqn || context.receive_cqn == cqn) return Errno::kBusy;
   // Invalid in RAM before the NIC forgets it, as for a key.
   write_cq_context(cqn, {});
   if (commands_.execute(task, abi::CommandOpcode::kDestroyCq, cqn.value()) !=
       abi::CommandStatus::kOk)
     return Errno::kIo;
-  const CqRings rings = at->second;
+  const CqRings rings = *found;
   frames_.release_kernel(rings.ring, Bytes(std::uint64_t{abi::Cqe::kBytes} << rings.log_size));
   frames_.release_kernel(rings.doorbell_record, kDoorbellRecordBytes);
-  give_number(cqs_, cqn.value());
+  cqs_.give(cqn.value());
   return Errno::kOk;
 }
 
 Result<QpRings> Driver::create_qp(CpuTask& task, const QpInit& init) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
-  if (init.log_send_blocks > kMaxLogBlocks || cqs_.used.count(init.send_cq.value()) == 0 ||
-      cqs_.used.count(init.receive_cq.value()) == 0)
+  if (init.log_send_blocks > kMaxLogBlocks || cqs_.find(init.send_cq.value()) == nullptr ||
+      cqs_.find(init.receive_cq.value()) == nullptr ||
+      init.log_receive_entries > UserReceiveQueue::kMaxLogEntries ||
+      init.log_receive_segments > UserReceiveQueue::kMaxLogSegments ||
+      (init.srqn != 0 && (init.has_receive_queue || !shared_receives_.exists(init.srqn))))
     return Errno::kInvalid;
-  const Bytes ring_bytes(std::uint64_t{abi::kWqeBlockBytes} << init.log_send_blocks);
-  const auto ring = frames_.allocate_kernel(ring_bytes);
-  const auto record = frames_.allocate_kernel(kDoorbellRecordBytes);
-  const auto number = ring && record ? take_number(qps_, config_.log_qps) : std::nullopt;
+  auto context = make_qp_context(init);
+  const auto number = context ? qps_.take(config_.log_qps) : std::nullopt;
   if (!number) {
-    if (ring) frames_.release_kernel(*ring, ring_bytes);
-    if (record) frames_.release_kernel(*record, kDoorbellRecordBytes);
+    if (context) free_rings(*context);
     return Errno::kNoMemory;
   }
-  const std::uint8_t zero[abi::DoorbellRecord::kBytes] = {};
-  memory_.store(*record, zero, sizeof zero);
+  qps_.put(*number, *context);
+  QpRings rings{Qpn(*number), init.log_send_blocks, context->send_ring, context->doorbell_record,
+                std::nullopt};
+  if (init.srqn != 0) shared_receives_.hold(init.srqn);
+  if (init.has_receive_queue) rings.receive = receive_ring_of(*context);
+  return rings;
+}
+
+std::optional<abi::QpContext> Driver::make_qp_context(const QpInit& init) {
   abi::QpContext context;
   context.transport = init.transport;
   context.pd = init.pd;
   context.send_cqn = init.send_cq;
   context.receive_cqn = init.receive_cq;
-  context.send_ring = *ring;
   context.log_send_blocks = init.log_send_blocks;
-  context.doorbell_record = *record;
-  qps_.used.emplace(*number, context);
-  return QpRings{Qpn(*number), init.log_send_blocks, *ring, *record};
+  if (init.has_receive_queue) {
+    context.flags |= abi::QpContext::kHasReceiveQueue;
+    context.log_receive_entries = init.log_receive_entries;
+    context.log_receive_segments = init.log_receive_segments;
+  }
+  context.srqn = init.srqn;
+  if (init.inline_receive) context.flags |= abi::QpContext::kInlineReceive;
+  const auto send = frames_.allocate_kernel(send_ring_bytes(context));
+  const auto record = frames_.allocate_kernel(kDoorbellRecordBytes);
+  std::optional<PhysicalAddress> receive;
+  if (init.has_receive_queue) receive = frames_.allocate_kernel(receive_ring_of(context).bytes());
+  context.send_ring = send.value_or(PhysicalAddress());
+  context.doorbell_record = record.value_or(PhysicalAddress());
+  context.receive_ring = receive.value_or(PhysicalAddress());
+  if (send && record && receive.has_value() == init.has_receive_queue) {
+    const std::uint8_t zero[abi::DoorbellRecord::kBytes] = {};
+    memory_.store(*record, zero, sizeof zero);
+    return context;
+  }
+  if (send) frames_.release_kernel(*send, send_ring_bytes(context));
+  if (record) frames_.release_kernel(*record, kDoorbellRecordBytes);
+  if (receive) frames_.release_kernel(*receive, receive_ring_of(context).bytes());
+  return std::nullopt;
+}
+
+void Driver::free_rings(const abi::QpContext& context) {
+  frames_.release_kernel(context.send_ring, send_ring_bytes(context));
+  frames_.release_kernel(context.doorbell_record, kDoorbellRecordBytes);
+  if (has_receive_queue(context))
+    frames_.release_kernel(context.receive_ring, receive_ring_of(context).bytes());
 }
 
 Errno Driver::modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted) {
@@ -208,6 +285,7 @@ Errno Driver::modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted) {
     wanted.send_consumer = 0;
     wanted.work_requests = 0;
     wanted.msn = 0;
+    wanted.receive_consumer = 0;
     const std::uint8_t zero[abi::DoorbellRecord::kBytes] = {};
     memory_.store(wanted.doorbell_record, zero, sizeof zero);
   }
@@ -219,25 +297,26 @@ Errno Driver::modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted) {
   commands_.unlock(task);
   if (status == abi::CommandStatus::kBadState) return Errno::kInvalid;
   if (status != abi::CommandStatus::kOk) return Errno::kIo;
-  qps_.used.at(qpn) = wanted;
+  *qps_.find(qpn) = wanted;
   return Errno::kOk;
 }
 
 Errno Driver::modify_qp(CpuTask& task, Qpn qpn, const QpAttributes& attributes) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
-  const auto at = qps_.used.find(qpn.value());
-  if (at == qps_.used.end()) return Errno::kInvalid;
-  abi::QpContext wanted = at->second;
-  if (!merge(attributes, wanted) || !may_modify(at->second.state, wanted.state))
+  abi::QpContext* known = qps_.find(qpn.value());
+  if (known == nullptr) return Errno::kInvalid;
+  abi::QpContext wanted = *known;
+  if (!transport_has(wanted.transport, attributes) || !merge(attributes, wanted) ||
+      !may_modify(known->state, wanted.state))
     return Errno::kInvalid;
   return modify(task, qpn.value(), wanted);
 }
 
 Result<abi::QpContext> Driver::query_qp(CpuTask& task, Qpn qpn) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
-  const auto at = qps_.used.find(qpn.value());
-  if (at == qps_.used.end()) return Errno::kInvalid;
-  if (at->second.state == QpState::kReset) return at->second;  // the NIC has not seen it yet
+  abi::QpContext* known = qps_.find(qpn.value());
+  if (known == nullptr) return Errno::kInvalid;
+  if (known->state == QpState::kReset) return *known;  // the NIC has not seen it yet
   commands_.lock(task);
   const auto status = commands_.execute(task, abi::CommandOpcode::kQueryQp, qpn.value(), mailbox_);
   std::uint8_t image[abi::QpContext::kBytes];
@@ -245,33 +324,29 @@ Result<abi::QpContext> Driver::query_qp(CpuTask& task, Qpn qpn) {
   commands_.unlock(task);
   if (status != abi::CommandStatus::kOk) return Errno::kIo;
   const abi::QpContext context = abi::QpContext::read(image);
-  at->second.state = context.state;  // the NIC may have moved it to ERR by itself
+  known->state = context.state;  // the NIC may have moved it to ERR by itself
   return context;
-}
-
-void Driver::free_qp(std::uint32_t qpn, const abi::QpContext& context) {
-  frames_.release_kernel(context.send_ring,
-                         Bytes(std::uint64_t{abi::kWqeBlockBytes} << context.log_send_blocks));
-  frames_.release_kernel(context.doorbell_record, kDoorbellRecordBytes);
-  give_number(qps_, qpn);
 }
 
 Errno Driver::destroy_qp(CpuTask& task, Qpn qpn) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
-  const auto at = qps_.used.find(qpn.value());
-  if (at == qps_.used.end()) return Errno::kInvalid;
-  abi::QpContext context = at->second;
+  abi::QpContext* known = qps_.find(qpn.value());
+  if (known == nullptr) return Errno::kInvalid;
+  abi::QpContext context = *known;
   if (context.state != QpState::kReset) {
     context.state = QpState::kReset;
     const Errno result = modify(task, qpn.value(), context);
     if (result != Errno::kOk) return result;
   }
-  free_qp(qpn.value(), context);
+  if (context.srqn != 0) shared_receives_.release(context.srqn);
+  free_rings(context);
+  qps_.give(qpn.value());
   return Errno::kOk;
 }
 
 void Driver::report(const MetricScope& scope) const {
   scope.count("commands", commands_.executed(), "commands that the NIC executed");
+  scope.count("events", events_.events(), "entries of the event queue handled");
   scope.count("regions", registration_.regions(), "memory regions registered at the end");
   scope.child("translation_table")
       .bytes("bytes", registration_.table_bytes(), "translation tables in host RAM at the end");

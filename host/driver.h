@@ -6,25 +6,28 @@
 // charges its cycles to the caller's core and waits for the NIC's answer.
 //
 // Models: protection domains, completion queues, queue pairs with their states (IBTA 10.3.1) and
-// modify by command, memory regions (memory_registration).
-// Ignores: shared receive queues and receive rings, resizing, event channels, address handles,
+// modify by command (only attributes that the transport has), memory regions and windows
+// (memory_registration), shared receive queues (shared_receives), events (driver_event_queue).
+// Ignores: resizing, address handles,
 // per-process protection of objects. Rings are physically contiguous kernel memory that the process
 // maps, so they need no translation table of their own (mlx5 pages them).
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <vector>
 
 #include "host/command_channel.h"
 #include "host/cpu_core.h"
 #include "host/driver_config.h"
+#include "host/driver_event_queue.h"
 #include "host/frame_allocator.h"
 #include "host/memory.h"
 #include "host/memory_registration.h"
 #include "host/mmio.h"
+#include "host/numbered.h"
 #include "host/result.h"
+#include "host/shared_receives.h"
+#include "host/user_receive_queue.h"
 #include "model/metrics.h"
 #include "model/nic_abi.h"
 #include "model/probe.h"
@@ -45,6 +48,7 @@ struct QpRings {
   std::uint8_t log_send_blocks = 0;
   PhysicalAddress send_ring;
   PhysicalAddress doorbell_record;
+  std::optional<ReceiveMapping> receive;  ///< with the same doorbell record
 };
 
 struct QpInit {
@@ -53,6 +57,11 @@ struct QpInit {
   Cqn receive_cq;
   Transport transport = Transport::kRc;
   std::uint8_t log_send_blocks = 7;  ///< at most 15: block indices have 16 bits
+  bool has_receive_queue = false;
+  std::uint8_t log_receive_entries = 0;
+  std::uint8_t log_receive_segments = 0;
+  std::uint32_t srqn = 0;  ///< 0 = none
+  bool inline_receive = false;
 };
 
 /// What modify changes; absent = as it was.
@@ -70,6 +79,10 @@ struct QpAttributes {
   std::optional<std::uint8_t> retry_count;
   std::optional<std::uint8_t> rnr_retry;
   std::optional<std::uint8_t> dscp;
+  std::optional<std::uint8_t> min_rnr_timer;       ///< code of IBTA table 46
+  std::optional<std::uint8_t> max_rd_atomic;       ///< READs and atomics outstanding, at most 16
+  std::optional<std::uint8_t> max_dest_rd_atomic;  ///< of the other side, here
+  std::optional<std::uint32_t> qkey;
 };
 
 class Driver {
@@ -77,7 +90,7 @@ class Driver {
   /// `nic`: the NIC's number in the run, part of every work request's name. `guard` learns of the
   /// memory regions.
   Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
-         MmioPort& mmio, DmaGuard& guard);
+         MmioPort& mmio, DmaGuard& guard, InterruptController& interrupts);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
@@ -86,7 +99,10 @@ class Driver {
   Errno bring_up(CpuTask& task);
 
   PdNumber alloc_pd(CpuTask& task);
-  Result<CqRings> create_cq(CpuTask& task, std::uint8_t log_size);
+  /// `events`: it may be armed; needs open_events() before.
+  Result<CqRings> create_cq(CpuTask& task, std::uint8_t log_size, bool events = false);
+  /// An event is held back until there are `count` entries or `period_us` since the first of them.
+  Errno modify_cq(CpuTask& task, Cqn cqn, std::uint16_t count, std::uint16_t period_us);
   Errno destroy_cq(CpuTask& task, Cqn cqn);
   Result<QpRings> create_qp(CpuTask& task, const QpInit& init);
   Errno modify_qp(CpuTask& task, Qpn qpn, const QpAttributes& attributes);
@@ -94,6 +110,11 @@ class Driver {
   Result<abi::QpContext> query_qp(CpuTask& task, Qpn qpn);
   Errno destroy_qp(CpuTask& task, Qpn qpn);
   MemoryRegistration& regions() { return registration_; }
+  SharedReceives& shared_receives() { return shared_receives_; }
+  /// Makes the event queue if there is none yet.
+  Errno open_events(CpuTask& task) { return events_.open(task, mailbox_); }
+  DriverEventQueue& events() { return events_; }
+  const DriverConfig& config() const { return config_; }
 
   std::uint8_t nic() const { return nic_; }
   /// Where the NIC's tables stand in host RAM.
@@ -105,19 +126,11 @@ class Driver {
   void report(const MetricScope& scope) const;
 
  private:
-  template <class T>
-  struct Slots {
-    std::map<std::uint32_t, T> used;
-    std::vector<std::uint32_t> released;
-    std::uint32_t next = 1;
-  };
-  template <class T>
-  static std::optional<std::uint32_t> take_number(Slots<T>& slots, unsigned log_count);
-  template <class T>
-  static void give_number(Slots<T>& slots, std::uint32_t number);
   Errno allocate_tables();
   Errno modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted);
-  void free_qp(std::uint32_t qpn, const abi::QpContext& context);
+  /// Allocates the rings; nothing if there is no memory or no number left.
+  std::optional<abi::QpContext> make_qp_context(const QpInit& init);
+  void free_rings(const abi::QpContext& context);
   void write_cq_context(Cqn cqn, const abi::CqContext& context);
 
   DriverConfig config_;
@@ -127,12 +140,14 @@ class Driver {
   CommandChannel commands_;
   Probe probe_;
   MemoryRegistration registration_;
+  SharedReceives shared_receives_;
+  DriverEventQueue events_;
   abi::HcaTables tables_;
   PhysicalAddress mailbox_;
   bool up_ = false;
   std::uint32_t next_pd_ = 1;
-  Slots<CqRings> cqs_;
-  Slots<abi::QpContext> qps_;  ///< the driver's image of each context
+  Numbered<CqRings> cqs_;
+  Numbered<abi::QpContext> qps_;  ///< the driver's image of each context
 };
 
 }  // namespace rnicsim

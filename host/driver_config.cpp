@@ -10,6 +10,8 @@ void DriverConfig::describe(Fields& f) {
   f.field("log_qps", log_qps, range(1, 24), "log2 of the number of queue pair contexts");
   f.field("log_cqs", log_cqs, range(1, 24), "log2 of the number of completion queue contexts");
   f.field("log_keys", log_keys, range(1, 24), "log2 of the number of memory keys");
+  f.field("log_srqs", log_srqs, range(1, 24),
+          "log2 of the number of shared receive queue contexts");
   f.field("syscall", syscall, cycles, "a system call, in and out");
   f.field("command", command, cycles, "writing a command entry and ringing its doorbell");
   f.field("command_poll", command_poll, range(Cycles(1), Cycles(1000000)),
@@ -23,6 +25,8 @@ void DriverConfig::describe(Fields& f) {
   f.field("key_per_region", key_per_region, cycles, "key entry, fixed part of a registration");
   f.field("create_object", create_object, cycles,
           "creating or destroying a queue pair or completion queue");
+  f.field("event", event, cycles, "handling one entry of the event queue");
+  f.field("event_arm", event_arm, cycles, "arming the event queue at the end of an interrupt");
 }
 
 }  // namespace rnicsim

@@ -18,6 +18,7 @@ struct DriverConfig {
   std::uint8_t log_qps = 16;
   std::uint8_t log_cqs = 16;
   std::uint8_t log_keys = 18;
+  std::uint8_t log_srqs = 10;
 
   Cycles syscall{700};           ///< into the kernel and back, with the verbs' own dispatch
   Cycles command{350};           ///< write a command entry and its doorbell
@@ -29,6 +30,8 @@ struct DriverConfig {
   Cycles table_per_page{160};
   Cycles key_per_region{13950};  ///< the key entry and the bookkeeping of the region
   Cycles create_object{5000};    ///< a queue pair or completion queue: rings and contexts
+  Cycles event{350};             ///< the interrupt handler: one entry, waking whom it concerns
+  Cycles event_arm{210};         ///< the interrupt handler: last look, consumer index, MMIO store
 
   void describe(Fields& fields);
 };

@@ -12,7 +12,8 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
       scheduler_(scheduler),
       config_(config),
       memory_(config.memory),
-      frames_(config.memory.size, seed) {
+      frames_(config.memory.size, seed),
+      interrupts_(scheduler, config.interrupt) {
   for (std::uint32_t i = 0; i < config_.cpu.cores; ++i)
     cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_));
   for (unsigned i = 0; i < nics; ++i) {
@@ -21,9 +22,10 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
         std::make_unique<DmaGuard>("host." + std::string(basename()) + ".nic" + number + ".pcie"));
     links_.push_back(std::make_unique<PcieLink>(("pcie" + number).c_str(), scheduler, config_.pcie,
                                                 memory_, guards_.back().get()));
-    drivers_.push_back(std::make_unique<Driver>(config_.driver,
-                                                static_cast<std::uint8_t>(first_nic + i), memory_,
-                                                frames_, links_.back()->mmio(), *guards_.back()));
+    links_.back()->set_interrupts(&interrupts_);
+    drivers_.push_back(
+        std::make_unique<Driver>(config_.driver, static_cast<std::uint8_t>(first_nic + i), memory_,
+                                 frames_, links_.back()->mmio(), *guards_.back(), interrupts_));
   }
 }
 
@@ -44,6 +46,7 @@ void Host::report(const MetricScope& scope) {
   for (std::size_t i = 0; i < cores_.size(); ++i)
     cores_[i]->report(cpu.child("core" + std::to_string(i)));
   usage_.report(cpu);
+  interrupts_.report(scope.child("interrupts"));
   const MetricScope memory = scope.child("memory");
   memory_.report(memory);
   memory.bytes("kernel_in_use", frames_.kernel_in_use(),

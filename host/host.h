@@ -6,6 +6,7 @@
 //
 //   program -> CpuTask on a CpuCore -> Verbs -> memory, MMIO store -> PcieLink -> NIC
 //                                  \-> Driver (commands, tables in memory) -> ...
+//   NIC -> PcieLink -> InterruptController -> the driver's handler on a CpuCore -> a sleeper wakes
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "host/driver.h"
 #include "host/frame_allocator.h"
 #include "host/host_config.h"
+#include "host/interrupt_controller.h"
 #include "host/memory.h"
 #include "host/page_table.h"
 #include "host/pcie_link.h"
@@ -40,6 +42,7 @@ class Host : public sc_core::sc_module {
   Memory& memory() { return memory_; }
   FrameAllocator& frames() { return frames_; }
   CpuUsage& usage() { return usage_; }
+  InterruptController& interrupts() { return interrupts_; }
   CpuCore& core(unsigned n) { return *cores_[n]; }
   unsigned cores() const { return static_cast<unsigned>(cores_.size()); }
   PcieLink& pcie(unsigned nic) { return *links_[nic]; }
@@ -49,8 +52,8 @@ class Host : public sc_core::sc_module {
   bool idle() const;
   /// PCIe link and driver of NIC n under component first_nic + n; programs attach their own Verbs.
   void attach(ProbeSink* sink, std::uint32_t first_nic);
-  /// Under `scope` ("host.A"): cpu, memory, nic<n>.pcie, nic<n>.driver. The last two are the host's
-  /// but there is one for each NIC, so they stand under it.
+  /// Under `scope` ("host.A"): cpu, interrupts, memory, nic<n>.pcie, nic<n>.driver. The last two
+  /// are the host's but there is one for each NIC, so they stand under it.
   void report(const MetricScope& scope);
 
  private:
@@ -59,6 +62,7 @@ class Host : public sc_core::sc_module {
   Memory memory_;
   FrameAllocator frames_;
   CpuUsage usage_;
+  InterruptController interrupts_;
   std::vector<std::unique_ptr<CpuCore>> cores_;
   std::vector<std::unique_ptr<DmaGuard>>
       guards_;  ///< one a NIC: regions of another are not its own

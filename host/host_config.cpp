@@ -21,6 +21,7 @@ void HostMemoryConfig::describe(Fields& f) {
 void HostConfig::describe(Fields& f) {
   f.object("memory", memory, "RAM");
   f.object("cpu", cpu, "cores");
+  f.object("interrupt", interrupt, "interrupts and sleeping programs");
   f.object("driver", driver, "kernel driver of the NIC");
   f.object("verbs", verbs, "user-space verbs library");
   f.object("pcie", pcie, "link between root complex and NIC");

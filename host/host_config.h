@@ -5,6 +5,7 @@
 #include "host/cpu_core.h"
 #include "host/driver_config.h"
 #include "host/frame_allocator.h"
+#include "host/interrupt_controller.h"
 #include "host/memory.h"
 #include "host/pcie_config.h"
 #include "host/verbs_config.h"
@@ -22,6 +23,7 @@ struct HostMemoryConfig : MemoryConfig {
 struct HostConfig {
   HostMemoryConfig memory;
   CpuConfig cpu;
+  InterruptConfig interrupt;
   DriverConfig driver;
   VerbsConfig verbs;
   PcieConfig pcie;

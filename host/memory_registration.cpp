@@ -95,7 +95,7 @@ Errno MemoryRegistration::remove(CpuTask& task, MemoryKey key) {
   const std::uint32_t index = key.index();
   if (index >= by_index_.size()) return Errno::kInvalid;
   Region& region = by_index_[index];
-  if (!region.used || region.variant != key.variant()) return Errno::kInvalid;
+  if (!region.used || region.window || region.variant != key.variant()) return Errno::kInvalid;
   region.used = false;
   // Invalid in RAM before the NIC forgets it: a packet that arrives in between must not make the
   // NIC fetch a valid entry again.
@@ -108,6 +108,37 @@ Errno MemoryRegistration::remove(CpuTask& task, MemoryKey key) {
   region.pages->unpin(region.address);
   give_index(index);
   --regions_;
+  return Errno::kOk;
+}
+
+Result<MemoryWindow> MemoryRegistration::add_window(CpuTask& task, PdNumber pd) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  const std::uint32_t index = take_index();
+  if (index == 0) return Errno::kNoMemory;
+  by_index_[index].window = true;
+  abi::KeyEntry entry;
+  entry.window = true;
+  entry.key = MemoryKey(index, by_index_[index].variant);
+  entry.pd = pd;
+  write_key(index, entry);
+  if (commands_.execute(task, abi::CommandOpcode::kEnableKey, index) == abi::CommandStatus::kOk)
+    return MemoryWindow{entry.key, pd};
+  write_invalid_key(entry.key);
+  give_index(index);
+  return Errno::kIo;
+}
+
+Errno MemoryRegistration::remove_window(CpuTask& task, MemoryKey key) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  const std::uint32_t index = key.index();
+  if (index >= by_index_.size() || !by_index_[index].used || !by_index_[index].window)
+    return Errno::kInvalid;
+  write_invalid_key(key);
+  if (commands_.execute(task, abi::CommandOpcode::kDisableKey, index) != abi::CommandStatus::kOk)
+    return Errno::kIo;
+  // The next user of the index goes on from the key that the window had last.
+  by_index_[index].variant = key.variant();
+  give_index(index);
   return Errno::kOk;
 }
 
@@ -135,6 +166,7 @@ std::uint32_t MemoryRegistration::take_index() {
 
 void MemoryRegistration::give_index(std::uint32_t index) {
   by_index_[index].used = false;
+  by_index_[index].window = false;
   free_index_.push_back(index);
 }
 

@@ -9,7 +9,9 @@
 // so that the NIC can tell a stale key from one never issued. The guard (host/dma_guard) is told
 // which frames a region has.
 //
-// Ignores: on-demand paging, memory windows, physically contiguous shortcuts (a region of one page
+// A memory window of type 2 is a key entry that is not valid until a work queue entry binds it.
+// Ignores: on-demand paging, windows that are still bound to a region that goes (unbind them
+// first), physically contiguous shortcuts (a region of one page
 // still has a table). lkey and rkey are the same key, as on mlx5.
 #pragma once
 
@@ -37,6 +39,12 @@ struct MemoryRegion {
   std::uint64_t length = 0;
 };
 
+/// Of type 2. Its key changes with every bind.
+struct MemoryWindow {
+  MemoryKey rkey;
+  PdNumber pd;
+};
+
 class MemoryRegistration {
  public:
   MemoryRegistration(const DriverConfig& config, Memory& memory, FrameAllocator& frames,
@@ -52,12 +60,18 @@ class MemoryRegistration {
   /// EINVAL: no such key.
   Errno remove(CpuTask& task, MemoryKey key);
 
+  /// ENOMEM: no key left.
+  Result<MemoryWindow> add_window(CpuTask& task, PdNumber pd);
+  /// By any key that it has had. EINVAL: no such window.
+  Errno remove_window(CpuTask& task, MemoryKey key);
+
   std::uint64_t regions() const { return regions_; }
   Bytes table_bytes() const { return Bytes(table_pages_ * abi::kTablePageBytes); }
 
  private:
   struct Region {
     bool used = false;
+    bool window = false;
     std::uint8_t variant = 0;
     std::uint8_t levels = 0;
     std::uint64_t page_count = 0;

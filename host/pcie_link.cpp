@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/byte_order.h"
+
 namespace rnicsim {
 
 namespace {
@@ -92,6 +94,10 @@ std::uint32_t PcieLink::make(tlm::tlm_generic_payload& payload) {
   t.purpose = known ? t.extension->purpose : DmaPurpose::kPayload;
   t.work_request = known ? t.extension->work_request : WorkRequestId();
   t.elided = known && t.extension->elided;
+  t.interrupt = interrupts_ != nullptr && payload.is_write() &&
+                t.purpose == DmaPurpose::kInterrupt &&
+                InterruptController::is_message(t.address, t.bytes);
+  t.supported = t.supported || t.interrupt;
   t.guarded = guard_ != nullptr && known && DmaGuard::concerns(t.purpose);
   t.stream = kWritesUp;
   if (payload.is_read()) {
@@ -199,7 +205,7 @@ void PcieLink::write_sent(std::uint64_t index, const TrainTimes& times) {
     t.extension->first_byte = t.begin;
     t.extension->last_byte = times.end + config_.latency_up;
   }
-  if (t.supported && !t.elided) {
+  if (t.supported && (!t.elided || t.interrupt)) {
     if (!t.data) t.data = std::make_unique<std::array<std::uint8_t, kMaxTransfer>>();
     std::copy_n(t.payload->get_data_ptr(), t.bytes.count(), t.data->begin());
   }
@@ -214,8 +220,7 @@ void PcieLink::land(std::uint64_t index, Time end) {
   t.arrival = end + config_.latency_up + config_.root_complex_latency;
   unsettled_.push(narrow(index));
   landing_.push(narrow(index));
-  scheduler_.at(t.arrival + memory_.config().write_latency,
-                call<&PcieLink::make_visible>(this, index));
+  scheduler_.at(t.arrival + effect_latency(t), call<&PcieLink::make_visible>(this, index));
 }
 
 /// Asks the memory for the writes that reach it until then: reads and writes share its bandwidth in
@@ -225,8 +230,8 @@ void PcieLink::settle_writes(Time until) {
     Transfer& t = transfers_[unsettled_.take()];
     if (t.guarded) ask_guard(t, true, entered(t));
     t.settled = true;
-    t.visible = std::max(last_visible_, t.arrival + memory_.config().write_latency);
-    if (t.supported) {
+    t.visible = std::max(last_visible_, t.arrival + effect_latency(t));
+    if (t.supported && !t.interrupt) {
       // The memory takes the bytes as they arrive.
       const Memory::Access access = memory_.time_write(t.begin, t.bytes, t.purpose);
       t.visible = std::max(t.visible, access.last);
@@ -263,21 +268,27 @@ void PcieLink::make_visible(std::uint64_t index) {
   }
   while (!landing_.empty()) {
     const std::uint32_t first = landing_.front();
-    Transfer& t = transfers_[first];
+    const Transfer& t = transfers_[first];
     if (!t.settled || t.visible > now) return;
     landing_.pop();
-    const Bytes bytes = t.bytes;
-    const PhysicalAddress address = t.address;
-    if (t.supported) {
-      if (!t.elided) memory_.store(address, t.data->data(), bytes.count());
-      if (t.purpose == DmaPurpose::kPayload)
-        probe_(now, ProbeKind::kPayloadLanded, t.work_request, 0,
-               static_cast<std::uint64_t>(t.begin.ps()), bytes.count());
-    }
-    const bool supported = t.supported;
-    recycle(first);
-    if (supported) memory_.wrote(address, bytes);
+    take_effect(first);
   }
+}
+
+void PcieLink::take_effect(std::uint32_t index) {
+  const Transfer& t = transfers_[index];
+  const Bytes bytes = t.bytes;
+  const PhysicalAddress address = t.address;
+  const bool to_memory = t.supported && !t.interrupt;
+  if (to_memory) {
+    if (!t.elided) memory_.store(address, t.data->data(), bytes.count());
+    if (t.purpose == DmaPurpose::kPayload)
+      probe_(scheduler_.now(), ProbeKind::kPayloadLanded, t.work_request, 0,
+             static_cast<std::uint64_t>(t.begin.ps()), bytes.count());
+  }
+  if (t.interrupt) interrupts_->raise({address, load_be32(t.data->data())});
+  recycle(index);
+  if (to_memory) memory_.wrote(address, bytes);
 }
 
 void PcieLink::respond(std::uint64_t index, tlm::tlm_response_status status) {

@@ -9,8 +9,12 @@
 //
 // Connects to: the device's initiator through `dma_socket` (TLM-2.0 base protocol, non-blocking;
 // b_transport moves the bytes at once and adds the unloaded time; no DMI), the device's BAR through
-// mmio().socket, Memory, CPU cores through mmio(), a DmaGuard (or none) that is asked for every
-// request that reaches the root complex.
+// mmio().socket, Memory, CPU cores through mmio(), the interrupt controller, a DmaGuard (or none)
+// that is asked for every request that reaches the root complex.
+//
+// A write of 4 B with purpose kInterrupt to the messages' address window goes to the interrupt
+// controller, never to memory, and takes effect at its arrival, but not before the writes sent
+// earlier are visible. (Really the address alone decides; here RAM has no hole there.)
 //
 // Models: splitting, both directions' bytes, credits, ordering (host/pcie_direction), an
 // unsupported request for addresses outside memory (a read answers TLM_ADDRESS_ERROR_RESPONSE, a
@@ -18,9 +22,9 @@
 // as one: memory starts at the first TLP's arrival and gives the last data no earlier than the last
 // TLP needs. Approximates: a read samples its bytes when its completion arrives, up to root complex
 // + latency_down + the completion's own time after the memory gave them (some 200 ns for 64 B): a
-// store by the CPU in that window is seen, which no ordering rule forbids. The root complex answers reads of
-// different engines in turns, those of one engine in order. Ignores: relaxed ordering, no-snoop,
-// replay after bit errors, the switch between port and root.
+// store by the CPU in that window is seen, which no ordering rule forbids. The root complex answers
+// reads of different engines in turns, those of one engine in order. Ignores: relaxed ordering,
+// no-snoop, replay after bit errors, the switch between port and root.
 #pragma once
 
 #include <array>
@@ -30,6 +34,7 @@
 #include <vector>
 
 #include "host/dma_guard.h"
+#include "host/interrupt_controller.h"
 #include "host/memory.h"
 #include "host/mmio_bridge.h"
 #include "host/pcie_config.h"
@@ -51,6 +56,8 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   /// The CPU's side; mmio().socket binds to the device's BAR.
   MmioBridge& mmio() { return mmio_; }
   Probe& probe() { return probe_; }
+  /// Where interrupt messages go; without one they are writes like any other.
+  void set_interrupts(InterruptController* interrupts) { interrupts_ = interrupts; }
 
   /// Nothing is queued, in flight or about to become visible.
   bool idle() const { return free_.size() == transfers_.size() && mmio_.idle(); }
@@ -72,6 +79,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
     WorkRequestId work_request;
     bool elided = false;
     bool supported = true;
+    bool interrupt = false;   ///< a message for the interrupt controller
     bool guarded = false;     ///< the guard has still to be asked
     bool settled = false;     ///< write: the memory has given its time
     std::uint8_t trains = 0;  ///< write: not sent yet
@@ -102,6 +110,10 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   void guard_entered_writes();
   Time entered(const Transfer& write) const { return write.arrival - config_.root_complex_latency; }
   void make_visible(std::uint64_t index);
+  void take_effect(std::uint32_t index);
+  Time effect_latency(const Transfer& transfer) const {
+    return transfer.interrupt ? Time() : memory_.config().write_latency;
+  }
   void respond(std::uint64_t index, tlm::tlm_response_status status);
   void pump_responses();
   Time overhead_time(Bytes overhead) const { return up_.byte_time().of(overhead); }
@@ -114,6 +126,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   PcieDirection up_;
   PcieDirection down_;
   MmioBridge mmio_;
+  InterruptController* interrupts_ = nullptr;
   Probe probe_;
 
   std::vector<Transfer> transfers_;

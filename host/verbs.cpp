@@ -4,14 +4,13 @@
 #include <algorithm>
 
 #include "model/byte_order.h"
+#include "model/invariant.h"
 
 namespace rnicsim {
 
 namespace {
 
 constexpr CpuPlane kPlane = CpuPlane::kData;
-constexpr std::uint64_t kMaxMessage = 1ULL << 31;    // IBTA 9.7.7
-constexpr std::uint32_t kMaxDataSegment = 1u << 30;  // a data segment counts in 31 bits
 
 constexpr std::uint8_t log2_up(std::uint32_t n) {
   std::uint8_t log = 0;
@@ -19,90 +18,14 @@ constexpr std::uint8_t log2_up(std::uint32_t n) {
   return log;
 }
 
-bool has_remote_address(abi::WqeOpcode opcode) {
-  return opcode == abi::WqeOpcode::kRdmaWrite || opcode == abi::WqeOpcode::kRdmaWriteImm ||
-         opcode == abi::WqeOpcode::kRdmaRead;
-}
-
-bool is_supported(abi::WqeOpcode opcode) {
-  return has_remote_address(opcode) || opcode == abi::WqeOpcode::kSend ||
-         opcode == abi::WqeOpcode::kSendImm;
-}
-
-/// A work queue entry under construction.
-struct Wqe {
-  std::uint8_t bytes[abi::kMaxWqeBytes] = {};
-  std::uint32_t length = 0;
-  std::uint32_t data_segments = 0;
-  std::uint64_t payload = 0;
-
-  std::uint8_t* segment() {
-    std::uint8_t* at = bytes + length;
-    length += abi::kSegmentBytes;
-    return at;
-  }
-  std::uint32_t blocks() const {
-    return static_cast<std::uint32_t>(divide_up(length, abi::kWqeBlockBytes));
-  }
-};
-
-bool add_data_segments(Wqe& wqe, const ScatterGather& element) {
-  // Whatever is too long for one segment's 31 bit count is described by several.
-  std::uint64_t address = element.address.value();
-  for (std::uint32_t left = element.length; left != 0;) {
-    const std::uint32_t piece = left < 2 * kMaxDataSegment ? left : kMaxDataSegment;
-    if (wqe.length + abi::kSegmentBytes > abi::kMaxWqeBytes) return false;
-    abi::DataSegment{piece, element.lkey, VirtualAddress(address)}.write(wqe.segment());
-    ++wqe.data_segments;
-    address += piece;
-    left -= piece;
-  }
-  return true;
-}
-
-Errno add_inline_data(Wqe& wqe, const SendRequest& request, const PageTable& pages) {
-  const std::uint32_t begin = wqe.length;
-  std::uint32_t end = begin + abi::InlineSegment::kHeaderBytes;
-  for (std::uint32_t i = 0; i < request.list_length; ++i) {
-    const ScatterGather& element = request.list[i];
-    if (element.length > abi::kMaxWqeBytes - end) return Errno::kInvalid;
-    if (element.length != 0 && !pages.load(element.address, wqe.bytes + end, element.length))
-      return Errno::kFault;
-    end += element.length;
-  }
-  abi::InlineSegment{static_cast<std::uint32_t>(wqe.payload)}.write(wqe.bytes + begin);
-  wqe.length = static_cast<std::uint32_t>(divide_up(end, abi::kSegmentBytes)) * abi::kSegmentBytes;
-  return Errno::kOk;
-}
-
-Errno build(Wqe& wqe, const QueuePair& qp, const SendRequest& request, const PageTable& pages) {
-  if (!is_supported(request.opcode)) return Errno::kInvalid;
-  if (request.inline_data && request.opcode == abi::WqeOpcode::kRdmaRead) return Errno::kInvalid;
-  for (std::uint32_t i = 0; i < request.list_length; ++i) wqe.payload += request.list[i].length;
-  if (wqe.payload > (request.inline_data ? qp.max_inline() : kMaxMessage)) return Errno::kInvalid;
-  std::uint8_t* control = wqe.segment();
-  if (has_remote_address(request.opcode))
-    abi::RemoteAddressSegment{request.remote_address, request.rkey}.write(wqe.segment());
-  if (request.inline_data) {
-    const Errno result = add_inline_data(wqe, request, pages);
-    if (result != Errno::kOk) return result;
-  } else {
-    for (std::uint32_t i = 0; i < request.list_length; ++i)
-      if (!add_data_segments(wqe, request.list[i])) return Errno::kInvalid;
-  }
-  abi::ControlSegment head;
-  head.wqe_index = qp.producer();
-  head.opcode = request.opcode;
-  head.qpn = qp.qpn();
-  head.segments = static_cast<std::uint8_t>(wqe.length / abi::kSegmentBytes);
-  head.flags = request.signaled ? abi::ControlSegment::kSignaled : 0;
-  head.immediate = request.immediate;
-  head.write(control);
-  return Errno::kOk;
+template <class T>
+void erase(std::vector<std::unique_ptr<T>>& objects, const T* object) {
+  objects.erase(std::find_if(objects.begin(), objects.end(),
+                             [object](const auto& p) { return p.get() == object; }));
 }
 
 /// Whole blocks, in two pieces if the entry wraps at the end of the ring.
-void store_wqe(Memory& memory, const QueuePair& qp, const Wqe& wqe) {
+void store_wqe(Memory& memory, const QueuePair& qp, const BuiltWqe& wqe) {
   const std::uint32_t first = qp.producer() & (qp.blocks() - 1);
   const std::uint32_t before_end = std::min(wqe.blocks(), qp.blocks() - first);
   const std::uint32_t split = before_end * abi::kWqeBlockBytes;
@@ -121,18 +44,76 @@ struct Verbs::Posting {
   Cycles cycles;
 };
 
-Result<CompletionQueue*> Verbs::create_cq(CpuTask& task, std::uint32_t entries) {
-  const Result<CqRings> rings = driver_.create_cq(task, log2_up(entries));
+Result<CompletionChannel*> Verbs::create_comp_channel(CpuTask& task) {
+  const Errno opened = driver_.open_events(task);
+  if (opened != Errno::kOk) return opened;
+  const Cycles syscall = driver_.config().syscall;
+  task.run(CpuPlane::kControl, CpuCategory::kSyscall, syscall);
+  channels_.push_back(std::make_unique<CompletionChannel>(driver_.events().interrupts(), syscall));
+  return channels_.back().get();
+}
+
+Errno Verbs::destroy_comp_channel(CpuTask& task, CompletionChannel* channel) {
+  task.run(CpuPlane::kControl, CpuCategory::kSyscall, driver_.config().syscall);
+  if (channel->users() != 0) return Errno::kBusy;
+  erase(channels_, channel);
+  return Errno::kOk;
+}
+
+Result<CompletionQueue*> Verbs::create_cq(CpuTask& task, std::uint32_t entries,
+                                          CompletionChannel* channel) {
+  const Result<CqRings> rings = driver_.create_cq(task, log2_up(entries), channel != nullptr);
   if (!rings.ok()) return rings.error;
-  cqs_.push_back(std::make_unique<CompletionQueue>(rings.value));
+  const std::uint32_t cqn = rings.value.cqn.value();
+  cqs_.push_back(std::make_unique<CompletionQueue>(rings.value, channel));
+  driver_.events().subscribe(abi::EventType::kCqError, cqn, &async_);
+  if (channel != nullptr) {
+    channel->hold();
+    driver_.events().subscribe(abi::EventType::kCompletion, cqn, &channel->events());
+  }
   return cqs_.back().get();
 }
 
 Errno Verbs::destroy_cq(CpuTask& task, CompletionQueue* cq) {
+  if (cq->unacknowledged() != 0) return Errno::kBusy;
+  const std::uint32_t cqn = cq->cqn().value();
   const Errno result = driver_.destroy_cq(task, cq->cqn());
   if (result != Errno::kOk) return result;
-  cqs_.erase(std::find_if(cqs_.begin(), cqs_.end(), [cq](auto& p) { return p.get() == cq; }));
+  driver_.events().unsubscribe(abi::EventType::kCqError, cqn);
+  driver_.events().unsubscribe(abi::EventType::kCompletion, cqn);
+  if (cq->channel() != nullptr) cq->channel()->release();
+  erase(cqs_, cq);
   return Errno::kOk;
+}
+
+Errno Verbs::req_notify_cq(CpuTask& task, CompletionQueue* cq, bool solicited_only) {
+  if (cq->channel() == nullptr) return Errno::kInvalid;
+  task.run(kPlane, CpuCategory::kDoorbell, config_.doorbell);
+  std::uint8_t arm[8];
+  store_be32(arm, (solicited_only ? 1u : 0u) << 24 | (cq->consumer() & 0xffffff));
+  store_be32(arm + 4, cq->cqn().value());
+  mmio_.mmio_write(task.now(), abi::kUarOffset + abi::kCqArm, arm, sizeof arm);
+  return Errno::kOk;
+}
+
+CompletionQueue* Verbs::get_cq_event(CpuTask& task, CompletionChannel* channel) {
+  const Cqn cqn(channel->events().wait(task).object);
+  const auto at =
+      std::find_if(cqs_.begin(), cqs_.end(), [cqn](auto& cq) { return cq->cqn() == cqn; });
+  (*at)->got_event();  // a queue that is destroyed takes its events along
+  return at->get();
+}
+
+Result<std::optional<DeviceEvent>> Verbs::poll_async_event(CpuTask& task) {
+  const Errno opened = driver_.open_events(task);
+  if (opened != Errno::kOk) return opened;
+  return async_.poll(task);
+}
+
+Result<DeviceEvent> Verbs::get_async_event(CpuTask& task) {
+  const Errno opened = driver_.open_events(task);
+  if (opened != Errno::kOk) return opened;
+  return async_.wait(task);
 }
 
 Result<QueuePair*> Verbs::create_qp(CpuTask& task, const QueuePairInit& init) {
@@ -144,23 +125,55 @@ Result<QueuePair*> Verbs::create_qp(CpuTask& task, const QueuePairInit& init) {
   kernel.receive_cq = init.receive_cq->cqn();
   kernel.transport = init.transport;
   kernel.log_send_blocks = log2_up(init.max_send_requests);
+  kernel.has_receive_queue = init.max_recv_requests != 0;
+  kernel.log_receive_entries = log2_up(init.max_recv_requests);
+  kernel.log_receive_segments = log2_up(init.max_recv_segments);
+  kernel.inline_receive = init.inline_receive;
+  if (init.srq != nullptr) {
+    kernel.has_receive_queue = false;
+    kernel.srqn = init.srq->srqn();
+  }
   const Result<QpRings> rings = driver_.create_qp(task, kernel);
   if (!rings.ok()) return rings.error;
   const std::uint32_t qpn = rings.value.qpn.value();
   if (qps_.size() <= qpn) qps_.resize(qpn + 1);
-  qps_[qpn] = std::make_unique<QueuePair>(rings.value, init.max_inline);
+  qps_[qpn] = std::make_unique<QueuePair>(rings.value, init);
+  driver_.events().subscribe(abi::EventType::kQpError, qpn, &async_);
   return qps_[qpn].get();
 }
 
 Errno Verbs::destroy_qp(CpuTask& task, QueuePair* qp) {
+  const std::uint32_t qpn = qp->qpn().value();
   const Errno result = driver_.destroy_qp(task, qp->qpn());
-  if (result == Errno::kOk) qps_[qp->qpn().value()].reset();
-  return result;
+  if (result != Errno::kOk) return result;
+  driver_.events().unsubscribe(abi::EventType::kQpError, qpn);
+  qps_[qpn].reset();
+  return Errno::kOk;
+}
+
+Result<SharedReceiveQueue*> Verbs::create_srq(CpuTask& task, PdNumber pd,
+                                              std::uint32_t max_requests,
+                                              std::uint32_t max_segments) {
+  const Result<SrqRings> rings =
+      driver_.shared_receives().create(task, pd, log2_up(max_requests), log2_up(max_segments));
+  if (!rings.ok()) return rings.error;
+  srqs_.push_back(std::make_unique<SharedReceiveQueue>(rings.value));
+  driver_.events().subscribe(abi::EventType::kSrqLimit, rings.value.srqn, &async_);
+  return srqs_.back().get();
+}
+
+Errno Verbs::destroy_srq(CpuTask& task, SharedReceiveQueue* srq) {
+  const Errno result = driver_.shared_receives().destroy(task, srq->srqn());
+  if (result != Errno::kOk) return result;
+  driver_.events().unsubscribe(abi::EventType::kSrqLimit, srq->srqn());
+  erase(srqs_, srq);
+  return Errno::kOk;
 }
 
 Errno Verbs::modify_qp(CpuTask& task, QueuePair* qp, const QpAttributes& attributes) {
   const Errno result = driver_.modify_qp(task, qp->qpn(), attributes);
   if (result == Errno::kOk && attributes.state == QpState::kReset) qp->reset();
+  if (result == Errno::kOk && attributes.state == QpState::kErr) qp->set_failed();
   return result;
 }
 
@@ -185,8 +198,8 @@ Verbs::PostResult Verbs::post_send(CpuTask& task, QueuePair* qp, const SendReque
 Errno Verbs::add_request(CpuTask& task, QueuePair& qp, const SendRequest& request,
                          Posting& posting) {
   const Time begin = task.now();
-  Wqe wqe;
-  const Errno result = build(wqe, qp, request, pages_);
+  BuiltWqe wqe;
+  const Errno result = build_wqe(wqe, qp.send_traits(), request, pages_);
   if (result != Errno::kOk) return result;
   if (wqe.blocks() > qp.free_blocks()) return Errno::kNoMemory;
   Cycles cycles = config_.post + config_.post_per_segment * wqe.data_segments;
@@ -204,7 +217,7 @@ Errno Verbs::add_request(CpuTask& task, QueuePair& qp, const SendRequest& reques
   QueuePair::Slot slot;
   slot.id = request.id;
   slot.bytes = wqe.payload;
-  slot.opcode = request.opcode;
+  slot.opcode = completed_as(request.opcode);
   qp.push(wqe.blocks(), slot);
   probe_(task.now(), ProbeKind::kPostSend, posting.last, 0, static_cast<std::uint64_t>(begin.ps()),
          wqe.payload);
@@ -224,6 +237,40 @@ void Verbs::ring_doorbell(CpuTask& task, QueuePair& qp, const Posting& posting) 
          static_cast<std::uint64_t>(begin.ps()), (posting.cycles + config_.doorbell).count());
 }
 
+Verbs::PostResult Verbs::post_recv(CpuTask& task, QueuePair* qp, const ReceiveRequest* requests,
+                                   std::uint32_t count) {
+  if (qp->own_receives() == nullptr) return {Errno::kInvalid, 0};
+  const PostResult result = post_receives(task, *qp->own_receives(), requests, count);
+  if (result.posted != 0 && qp->failed()) ring_receive_doorbell(task, *qp);
+  return result;
+}
+
+Verbs::PostResult Verbs::post_receives(CpuTask& task, UserReceiveQueue& queue,
+                                       const ReceiveRequest* requests, std::uint32_t count) {
+  PostResult result;
+  while (result.posted < count) {
+    const ReceiveRequest& request = requests[result.posted];
+    result.error = queue.post(memory_, request);
+    if (result.error != Errno::kOk) break;
+    task.charge(kPlane, CpuCategory::kPosting,
+                config_.post_receive + config_.post_per_segment * request.list_length);
+    ++result.posted;
+  }
+  if (result.posted != 0) {
+    task.run(kPlane, CpuCategory::kDoorbell, config_.receive_record);
+    queue.publish(memory_);
+  }
+  return result;
+}
+
+void Verbs::ring_receive_doorbell(CpuTask& task, QueuePair& qp) {
+  task.run(kPlane, CpuCategory::kDoorbell, config_.doorbell);
+  std::uint8_t ring[8];
+  store_be32(ring, qp.qpn().value());
+  store_be32(ring + 4, qp.own_receives()->posted());
+  mmio_.mmio_write(task.now(), abi::kUarOffset + abi::kReceiveDoorbell, ring, sizeof ring);
+}
+
 bool Verbs::entry_ready(const CompletionQueue& cq) const {
   std::uint8_t last = 0;
   memory_.load(PhysicalAddress(cq.next_entry().value() + abi::Cqe::kOwnerOffset), &last, 1);
@@ -239,7 +286,7 @@ std::uint32_t Verbs::take_entries(CpuTask& task, CompletionQueue& cq, WorkComple
     memory_.load(cq.next_entry(), image, sizeof image);
     cq.advance();
     task.charge(kPlane, CpuCategory::kPolling, config_.completion);
-    out[count] = complete(abi::Cqe::read(image));
+    out[count] = complete(task, abi::Cqe::read(image));
     probe_(task.now(), ProbeKind::kCompletionPolled, out[count].work_request, 0,
            static_cast<std::uint64_t>(out[count].status), out[count].bytes);
   }
@@ -248,24 +295,76 @@ std::uint32_t Verbs::take_entries(CpuTask& task, CompletionQueue& cq, WorkComple
     store_be32(record, cq.consumer());
     memory_.store(cq.doorbell_record(), record, sizeof record);
   }
+  while (!newly_failed_.empty()) ring_receive_doorbell(task, *newly_failed_.take());
   return count;
 }
 
-WorkCompletion Verbs::complete(const abi::Cqe& cqe) {
+WorkCompletion Verbs::complete(CpuTask& task, const abi::Cqe& cqe) {
   WorkCompletion completion;
-  completion.status =
-      cqe.opcode == abi::CqeOpcode::kRequest ? CompletionStatus::kSuccess : cqe.status;
+  const bool failed =
+      cqe.opcode == abi::CqeOpcode::kRequestError || cqe.opcode == abi::CqeOpcode::kResponseError;
+  completion.status = failed ? cqe.status : CompletionStatus::kSuccess;
   completion.vendor_syndrome = cqe.vendor_syndrome;
   completion.qpn = cqe.qpn;
   const std::uint32_t qpn = cqe.qpn.value();
+  const bool request =
+      cqe.opcode == abi::CqeOpcode::kRequest || cqe.opcode == abi::CqeOpcode::kRequestError;
+  if (!request) completion.opcode = WcOpcode::kReceive;
   // An entry of a queue pair that has been destroyed meanwhile names no request.
   if (qpn >= qps_.size() || qps_[qpn] == nullptr) return completion;
-  const QueuePair::Slot& slot = qps_[qpn]->complete(cqe.wqe_counter);
+  QueuePair& qp = *qps_[qpn];
+  if (request)
+    complete_send(qp, cqe, completion);
+  else
+    complete_receive(task, qp, cqe, completion);
+  if (failed) note_failure(qp);
+  return completion;
+}
+
+void Verbs::complete_send(QueuePair& qp, const abi::Cqe& cqe, WorkCompletion& completion) {
+  const QueuePair::Slot& slot = qp.complete(cqe.wqe_counter);
   completion.id = slot.id;
   completion.opcode = slot.opcode;
   completion.bytes = slot.bytes;
   completion.work_request = WorkRequestId(driver_.nic(), cqe.qpn, slot.request);
-  return completion;
+}
+
+void Verbs::complete_receive(CpuTask& task, QueuePair& qp, const abi::Cqe& cqe,
+                             WorkCompletion& completion) {
+  if (qp.receives() == nullptr)
+    throw InvariantBroken("verbs", task.now(), "a receive of a queue pair that has no receives");
+  UserReceiveQueue& queue = *qp.receives();
+  completion.bytes = cqe.byte_count;
+  completion.source_qpn = cqe.source_qpn;
+  if ((cqe.flags & abi::Cqe::kGrh) != 0) completion.flags |= WorkCompletion::kGrh;
+  switch (cqe.opcode) {
+    case abi::CqeOpcode::kResponseWriteImm:
+      completion.opcode = WcOpcode::kReceiveRdmaWithImmediate;
+      [[fallthrough]];
+    case abi::CqeOpcode::kResponseSendImm:
+      completion.flags |= WorkCompletion::kWithImmediate;
+      completion.immediate = cqe.immediate;
+      break;
+    case abi::CqeOpcode::kResponseSendInvalidate:
+      completion.flags |= WorkCompletion::kWithInvalidate;
+      completion.invalidated = MemoryKey(cqe.immediate);
+      break;
+    default:
+      break;
+  }
+  if ((cqe.flags & abi::Cqe::kInlineData) != 0) {
+    const std::uint32_t bytes = std::min(cqe.byte_count, abi::Cqe::kInlineBytes);
+    task.charge_copy(kPlane, Bytes(bytes));
+    completion.status = queue.scatter(pages_, cqe.wqe_counter, cqe.inline_data.data(), bytes);
+  }
+  completion.id = queue.complete(cqe.wqe_counter);
+}
+
+/// Receives posted since the NIC looked last, before anybody knew of the error, are not lost.
+void Verbs::note_failure(QueuePair& qp) {
+  if (!qp.failed() && qp.own_receives() != nullptr && qp.own_receives()->outstanding())
+    newly_failed_.push(&qp);
+  qp.set_failed();
 }
 
 std::uint32_t Verbs::poll_cq(CpuTask& task, CompletionQueue* cq, WorkCompletion* out,

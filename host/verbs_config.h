@@ -13,6 +13,8 @@ struct VerbsConfig {
   Cycles post_per_segment{7};    ///< one data segment
   Cycles inline_per_segment{4};  ///< 16 B of inline data, besides the copy itself
   Cycles doorbell{140};          ///< barrier, doorbell record, MMIO store
+  Cycles post_receive{70};       ///< one receive, without its data segments
+  Cycles receive_record{35};     ///< barrier and doorbell record of posted receives
   Cycles poll{35};               ///< one look at a completion queue
   Cycles completion{35};         ///< taking one entry out
   /// A single WQE of one basic block goes to the doorbell register whole (64 B, write-combined), so

@@ -1,45 +1,33 @@
 // SPDX-License-Identifier: MIT
-// The verbs library's objects and requests: work requests and completions as an application sees
-// them, and the library's own side of a send queue and a completion queue (indices; the entries are
-// in host RAM).
+// The verbs library's own side of its objects: queue pair, send queue, completion queue (indices;
+// the entries are in host RAM; receives: host/user_receive_queue).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "host/driver.h"
+#include "host/event_channel.h"
+#include "host/user_receive_queue.h"
+#include "host/work_requests.h"
+#include "host/wqe_builder.h"
 #include "model/nic_abi.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
 
 namespace rnicsim {
 
-struct ScatterGather {
-  VirtualAddress address;
-  std::uint32_t length = 0;
-  MemoryKey lkey;
-};
+class SharedReceiveQueue {
+ public:
+  explicit SharedReceiveQueue(const SrqRings& rings)
+      : srqn_(rings.srqn), receives_(rings.receive) {}
+  std::uint32_t srqn() const { return srqn_; }
+  UserReceiveQueue& receives() { return receives_; }
 
-struct SendRequest {
-  std::uint64_t id = 0;  ///< comes back in the completion
-  abi::WqeOpcode opcode = abi::WqeOpcode::kRdmaWrite;
-  const ScatterGather* list = nullptr;
-  std::uint32_t list_length = 0;
-  VirtualAddress remote_address;
-  MemoryKey rkey;
-  std::uint32_t immediate = 0;
-  bool signaled = true;
-  bool inline_data = false;  ///< the data go into the entry; lkeys do not matter
-};
-
-struct WorkCompletion {
-  std::uint64_t id = 0;
-  CompletionStatus status = CompletionStatus::kSuccess;
-  std::uint8_t vendor_syndrome = 0;
-  abi::WqeOpcode opcode = abi::WqeOpcode::kNop;
-  Qpn qpn;
-  std::uint64_t bytes = 0;
-  WorkRequestId work_request;
+ private:
+  std::uint32_t srqn_;
+  UserReceiveQueue receives_;
 };
 
 struct QueuePairInit {
@@ -49,11 +37,37 @@ struct QueuePairInit {
   Transport transport = Transport::kRc;
   std::uint32_t max_send_requests = 128;  ///< of up to 64 B each; longer ones take more room
   std::uint32_t max_inline = 220;
+  std::uint32_t max_recv_requests = 0;  ///< 0: no receive queue of its own
+  std::uint32_t max_recv_segments = 1;  ///< pieces of one receive's buffer
+  /// Messages of up to 32 B stand in their completion, from where the library copies them.
+  bool inline_receive = false;
+  SharedReceiveQueue* srq = nullptr;  ///< instead of a receive queue of its own
+};
+
+/// Wakes a program that sleeps until one of the channel's completion queues has something.
+class CompletionChannel {
+ public:
+  CompletionChannel(const InterruptConfig& config, Cycles syscall)
+      : events_(config, syscall, CpuPlane::kData) {}
+  EventChannel& events() { return events_; }
+  std::uint32_t users() const { return users_; }
+  void hold() { ++users_; }
+  void release() { --users_; }
+
+ private:
+  EventChannel events_;
+  std::uint32_t users_ = 0;  ///< completion queues
 };
 
 class CompletionQueue {
  public:
-  explicit CompletionQueue(const CqRings& rings) : rings_(rings) {}
+  CompletionQueue(const CqRings& rings, CompletionChannel* channel)
+      : rings_(rings), channel_(channel) {}
+  CompletionChannel* channel() const { return channel_; }
+  /// Events that a program got and has not acknowledged.
+  std::uint32_t unacknowledged() const { return unacknowledged_; }
+  void got_event() { ++unacknowledged_; }
+  void acknowledge(std::uint32_t count) { unacknowledged_ -= count; }
   Cqn cqn() const { return rings_.cqn; }
   std::uint32_t entries() const { return 1u << rings_.log_size; }
   std::uint32_t consumer() const { return consumer_; }
@@ -69,20 +83,35 @@ class CompletionQueue {
 
  private:
   CqRings rings_;
+  CompletionChannel* channel_;
   std::uint32_t consumer_ = 0;
+  std::uint32_t unacknowledged_ = 0;
 };
 
 class QueuePair {
  public:
-  QueuePair(const QpRings& rings, std::uint32_t max_inline)
-      : rings_(rings), max_inline_(max_inline), slots_(std::size_t{1} << rings.log_send_blocks) {}
+  QueuePair(const QpRings& rings, const QueuePairInit& init)
+      : rings_(rings),
+        transport_(init.transport),
+        max_inline_(init.max_inline),
+        srq_(init.srq),
+        slots_(std::size_t{1} << rings.log_send_blocks) {
+    if (rings.receive) receives_.emplace(*rings.receive);
+  }
   Qpn qpn() const { return rings_.qpn; }
+  /// Its own receive queue; null if it has none.
+  UserReceiveQueue* own_receives() { return receives_ ? &*receives_ : nullptr; }
+  /// Where its receives come from; null if it can receive nothing.
+  UserReceiveQueue* receives() { return srq_ != nullptr ? &srq_->receives() : own_receives(); }
   std::uint32_t blocks() const { return 1u << rings_.log_send_blocks; }
   std::uint32_t free_blocks() const {
     return blocks() - static_cast<std::uint16_t>(producer_ - consumer_);
   }
   std::uint16_t producer() const { return producer_; }
-  std::uint32_t max_inline() const { return max_inline_; }
+  SendQueueTraits send_traits() const { return {qpn(), transport_, max_inline_, producer_}; }
+  /// The library has seen that it is in error: receives need a doorbell to be flushed.
+  bool failed() const { return failed_; }
+  void set_failed() { failed_ = true; }
   PhysicalAddress doorbell_record() const { return rings_.doorbell_record; }
   PhysicalAddress block_address(std::uint16_t block) const {
     const std::uint32_t index = block & (blocks() - 1);
@@ -95,7 +124,7 @@ class QueuePair {
     std::uint64_t bytes = 0;
     std::uint32_t request = 0;  ///< the how-manieth on this queue
     std::uint16_t next = 0;     ///< first block after the entry
-    abi::WqeOpcode opcode = abi::WqeOpcode::kNop;
+    WcOpcode opcode = WcOpcode::kNop;
   };
   /// Number of the work request that is pushed next.
   std::uint32_t next_request() const { return requests_; }
@@ -115,15 +144,21 @@ class QueuePair {
     producer_ = 0;
     consumer_ = 0;
     requests_ = 0;
+    failed_ = false;
+    if (receives_) receives_->reset();
   }
 
  private:
   QpRings rings_;
+  Transport transport_;
   std::uint32_t max_inline_;
+  SharedReceiveQueue* srq_;
+  std::optional<UserReceiveQueue> receives_;
   std::vector<Slot> slots_;
   std::uint16_t producer_ = 0;  ///< in blocks, as the NIC counts
   std::uint16_t consumer_ = 0;
   std::uint32_t requests_ = 0;
+  bool failed_ = false;
 };
 
 }  // namespace rnicsim

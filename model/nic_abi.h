@@ -392,6 +392,7 @@ enum class CommandOpcode : std::uint16_t {
   kCreateSrq = 11,  ///< object = srqn; the context stands in the SRQ context table
   kDestroySrq = 12,
   kArmSrq = 13,  ///< object = srqn; an event when fewer than limit are left, limit from the table
+  kModifyCq = 14,  ///< object = cqn; mailbox: CqContext, of which the moderation is taken
 };
 
 enum class CommandStatus : std::uint8_t {

@@ -97,6 +97,24 @@ TEST_CASE("A queue pair goes through its states by command, and by no other way"
     REQUIRE(context.next_send_psn == Psn(88));
     REQUIRE(context.retry_count == 7);
 
+    QpAttributes reads;
+    reads.max_rd_atomic = 16;
+    reads.max_dest_rd_atomic = 4;
+    reads.min_rnr_timer = 31;
+    REQUIRE(host.driver.modify_qp(task, qpn, reads) == Errno::kOk);
+    REQUIRE(context.max_rd_atomic == 16);
+    REQUIRE(context.max_dest_rd_atomic == 4);
+    REQUIRE(context.min_rnr_timer == 31);
+    const auto refused = [&](auto QpAttributes::*field, std::uint8_t value) {
+      QpAttributes attributes;
+      attributes.*field = value;
+      return host.driver.modify_qp(task, qpn, attributes) == Errno::kInvalid;
+    };
+    REQUIRE(refused(&QpAttributes::max_rd_atomic, 17));
+    REQUIRE(refused(&QpAttributes::max_dest_rd_atomic, 17));
+    REQUIRE(refused(&QpAttributes::min_rnr_timer, 32));
+    REQUIRE(refused(&QpAttributes::retry_count, 8));
+
     rts.path_mtu = 1000;
     REQUIRE(host.driver.modify_qp(task, qpn, rts) == Errno::kInvalid);
     REQUIRE(modify(S::kSqd) == Errno::kOk);
@@ -123,6 +141,13 @@ TEST_CASE("Destroying objects gives all their memory back, in the order that the
     init.receive_cq = Cqn(999);
     REQUIRE(host.driver.create_qp(task, init).error == Errno::kInvalid);
     init.receive_cq = cq;
+    init.has_receive_queue = true;
+    init.log_receive_segments = 6;
+    REQUIRE(host.driver.create_qp(task, init).error == Errno::kInvalid);
+    init.log_receive_segments = 2;
+    init.log_receive_entries = 16;
+    REQUIRE(host.driver.create_qp(task, init).error == Errno::kInvalid);
+    init.log_receive_entries = 5;
     const Qpn qpn = host.driver.create_qp(task, init).value.qpn;
     QpAttributes attributes;
     attributes.state = QpState::kInit;
@@ -134,5 +159,45 @@ TEST_CASE("Destroying objects gives all their memory back, in the order that the
     REQUIRE(host.driver.destroy_cq(task, cq) == Errno::kOk);
     REQUIRE_FALSE(host.nic.cq_context(cq).valid);
     REQUIRE(host.frames.kernel_in_use() == before);
+  }));
+}
+
+TEST_CASE("A transport takes the attributes that it has, and no others") {
+  SoftwareHost host;
+  REQUIRE(host.run([&](CpuTask& task) {
+    REQUIRE(host.driver.bring_up(task) == Errno::kOk);
+    QpInit init;
+    init.send_cq = init.receive_cq = host.driver.create_cq(task, 4).value.cqn;
+    const auto accepted = [&](Transport transport, const QpAttributes& attributes) {
+      init.transport = transport;
+      const Qpn qpn = host.driver.create_qp(task, init).value.qpn;
+      QpAttributes wanted = attributes;
+      wanted.state = QpState::kInit;
+      const Errno result = host.driver.modify_qp(task, qpn, wanted);
+      REQUIRE((result == Errno::kOk || result == Errno::kInvalid));
+      if (result == Errno::kOk) REQUIRE(host.nic.qp(qpn).transport == transport);
+      REQUIRE(host.driver.destroy_qp(task, qpn) == Errno::kOk);
+      return result == Errno::kOk;
+    };
+    QpAttributes reliability;
+    reliability.ack_timeout = 14;
+    QpAttributes connection;
+    connection.remote_qpn = Qpn(5);
+    QpAttributes qkey;
+    qkey.qkey = 0x80010000;
+    QpAttributes mtu;
+    mtu.path_mtu = 2048;
+    struct Row {
+      const QpAttributes& attributes;
+      bool rc;
+      bool uc;
+      bool ud;
+    };
+    for (const Row& row : {Row{reliability, true, false, false}, Row{connection, true, true, false},
+                           Row{qkey, false, false, true}, Row{mtu, true, true, true}}) {
+      REQUIRE(accepted(Transport::kRc, row.attributes) == row.rc);
+      REQUIRE(accepted(Transport::kUc, row.attributes) == row.uc);
+      REQUIRE(accepted(Transport::kUd, row.attributes) == row.ud);
+    }
   }));
 }

@@ -190,6 +190,36 @@ TEST_CASE("Two programs that register at once both succeed, their commands one a
     REQUIRE(host.nic.commands[i].arrived >= host.nic.commands[i - 1].arrived + 1000_ns);
 }
 
+TEST_CASE(
+    "A memory window is a key entry that waits for its bind; its index goes on from its key") {
+  SoftwareHost host;
+  REQUIRE(host.run([&](CpuTask& task) {
+    REQUIRE(host.driver.bring_up(task) == Errno::kOk);
+    MemoryRegistration& regions = host.driver.regions();
+    const MemoryWindow window = regions.add_window(task, PdNumber(4)).value;
+    const abi::KeyEntry entry = host.nic.key_entry(window.rkey.index());
+    REQUIRE_FALSE(entry.valid);
+    REQUIRE(entry.window);
+    REQUIRE(entry.pd == PdNumber(4));
+    REQUIRE(entry.key == window.rkey);
+    REQUIRE(host.nic.commands.back().opcode == abi::CommandOpcode::kEnableKey);
+    REQUIRE(host.nic.commands.back().object == window.rkey.index());
+    REQUIRE(regions.remove(task, window.rkey) == Errno::kInvalid);
+
+    // Binds have changed the key meanwhile.
+    const MemoryKey latest(window.rkey.index(), 9);
+    REQUIRE(regions.remove_window(task, latest) == Errno::kOk);
+    REQUIRE_FALSE(host.nic.key_entry(window.rkey.index()).window);
+    REQUIRE(host.nic.commands.back().opcode == abi::CommandOpcode::kDisableKey);
+    REQUIRE(regions.remove_window(task, latest) == Errno::kInvalid);
+    REQUIRE(regions.add_window(task, PdNumber(4)).value.rkey == MemoryKey(latest.index(), 10));
+
+    host.nic.next_command = abi::CommandStatus::kBadObject;
+    REQUIRE(regions.add_window(task, PdNumber(4)).error == Errno::kIo);
+    REQUIRE(regions.regions() == 0);
+  }));
+}
+
 TEST_CASE("The guard has a region's bytes from its key entry to the NIC's answer that it is gone") {
   SoftwareHost host;
   REQUIRE(host.run([&](CpuTask& task) {

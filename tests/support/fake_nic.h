@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
 #include "host/driver.h"
+#include "host/interrupt_controller.h"
 #include "host/memory.h"
 #include "host/mmio.h"
 #include "model/byte_order.h"
@@ -34,7 +36,8 @@ class FakeNic : public MmioPort {
     std::uint32_t object;
   };
 
-  FakeNic(Scheduler& scheduler, Memory& memory) : scheduler_(scheduler), memory_(memory) {}
+  FakeNic(Scheduler& scheduler, Memory& memory, InterruptController* interrupts = nullptr)
+      : scheduler_(scheduler), memory_(memory), interrupts_(interrupts) {}
 
   Time mmio_latency = Time::ns(100);
   Time command_latency = Time::us(1);  ///< doorbell arrived -> owner byte clear
@@ -80,10 +83,69 @@ class FakeNic : public MmioPort {
         tables.cq_contexts.value() + std::uint64_t{cqn.value()} * abi::CqContext::kBytes);
     return abi::CqContext::read(image.data());
   }
+  abi::SrqContext srq_context(std::uint32_t srqn) const {
+    const auto image = load<abi::SrqContext::kBytes>(tables.srq_contexts.value() +
+                                                     std::uint64_t{srqn} * abi::SrqContext::kBytes);
+    return abi::SrqContext::read(image.data());
+  }
   abi::QpContext& qp(Qpn qpn) { return qps_[qpn.value()]; }
+
+  /// A receive that a message has taken.
+  struct Taken {
+    std::uint16_t number;
+    std::vector<std::uint8_t> entry;
+  };
+  /// A message begins to arrive now: takes the next receive, which must be posted.
+  Taken take_receive(Qpn qpn) {
+    abi::QpContext& context = qps_[qpn.value()];
+    if (context.srqn == 0)
+      return take(context.doorbell_record, context.receive_ring, context.log_receive_entries,
+                  context.log_receive_segments, context.receive_consumer);
+    const abi::SrqContext srq = srq_context(context.srqn);
+    return take(srq.doorbell_record, srq.ring, srq.log_entries, srq.log_segments,
+                srq_consumers_[context.srqn]);
+  }
+  /// The message's end: writes `cqe` as its completion.
+  void complete_receive(Qpn qpn, const Taken& taken, abi::Cqe cqe) {
+    cqe.wqe_counter = taken.number;
+    cqe.qpn = qpn;
+    complete(qps_[qpn.value()].receive_cqn, cqe);
+  }
+  /// Both; returns the entry taken.
+  std::vector<std::uint8_t> deliver(Qpn qpn, const abi::Cqe& cqe) {
+    Taken taken = take_receive(qpn);
+    complete_receive(qpn, taken, cqe);
+    return taken.entry;
+  }
+  /// Writes an entry of the event queue and, if that is armed, sends its interrupt message: both
+  /// are there now.
+  void event(abi::EventType type, std::uint32_t object) {
+    abi::Eqe eqe;
+    eqe.type = type;
+    eqe.object = object;
+    eqe.owner = (eq_producer_ >> eq.log_size & 1) != 0;
+    std::uint8_t image[abi::Eqe::kBytes];
+    eqe.write(image);
+    const std::uint32_t index = eq_producer_++ & ((1u << eq.log_size) - 1);
+    store(eq.ring.value() + std::uint64_t{index} * sizeof image, image, sizeof image);
+    interrupt();
+  }
+  abi::EqContext eq;
+  std::map<std::uint32_t, abi::CqContext> moderation;  ///< as kModifyCq gave it
+
   std::uint32_t load_u32(PhysicalAddress at) const { return load_be32(load<4>(at.value()).data()); }
 
  private:
+  Taken take(PhysicalAddress record, PhysicalAddress ring, unsigned log_entries,
+             unsigned log_segments, std::uint32_t& consumer) {
+    if (load_u32(record) == consumer) throw std::runtime_error("fake NIC: no receive is posted");
+    const std::uint32_t number = consumer++;
+    const std::uint32_t bytes = abi::kSegmentBytes << log_segments;
+    const std::uint64_t index = number & ((1u << log_entries) - 1);
+    Taken taken{static_cast<std::uint16_t>(number), std::vector<std::uint8_t>(bytes)};
+    memory_.load(PhysicalAddress(ring.value() + index * bytes), taken.entry.data(), bytes);
+    return taken;
+  }
   template <std::size_t N>
   std::array<std::uint8_t, N> load(std::uint64_t at) const {
     std::array<std::uint8_t, N> bytes{};
@@ -108,7 +170,15 @@ class FakeNic : public MmioPort {
       std::copy(write.data.begin(), write.data.end(), image);
       rung_.push(abi::ControlSegment::read(image));
       scheduler_.at(now + wqe_latency, call<&FakeNic::fetch>(this));
-    } else {
+    } else if (write.offset == abi::kEqArm && write.data.size() == 8) {
+      if (load_be32(write.data.data()) != 1) throw std::runtime_error("fake NIC: no such queue");
+      eq_armed_ = true;
+      if (eq_producer_ != load_be32(&write.data[4])) interrupt();
+    } else if (write.offset == abi::kUarOffset + abi::kCqArm && write.data.size() == 8) {
+      const std::uint32_t cqn = load_be32(&write.data[4]);
+      cq_armed_.insert(cqn);
+      if ((producers_[cqn] & 0xffffff) != (load_be32(write.data.data()) & 0xffffff)) notify(cqn);
+    } else if (write.offset != abi::kUarOffset + abi::kReceiveDoorbell || write.data.size() != 8) {
       throw std::runtime_error("fake NIC: no such register");
     }
   }
@@ -149,9 +219,21 @@ class FakeNic : public MmioPort {
         producers_[entry.object] = 0;
         return cq_context(Cqn(entry.object)).valid ? abi::CommandStatus::kOk
                                                    : abi::CommandStatus::kBadObject;
+      case abi::CommandOpcode::kCreateEq:
+        eq = abi::EqContext::read(load<abi::EqContext::kBytes>(entry.mailbox.value()).data());
+        return abi::CommandStatus::kOk;
+      case abi::CommandOpcode::kModifyCq:
+        moderation[entry.object] =
+            abi::CqContext::read(load<abi::CqContext::kBytes>(entry.mailbox.value()).data());
+        return abi::CommandStatus::kOk;
+      case abi::CommandOpcode::kCreateSrq:
+        srq_consumers_[entry.object] = 0;
+        return srq_context(entry.object).valid ? abi::CommandStatus::kOk
+                                               : abi::CommandStatus::kBadObject;
       case abi::CommandOpcode::kEnableKey:
-        return key_entry(entry.object).valid ? abi::CommandStatus::kOk
-                                             : abi::CommandStatus::kBadObject;
+        return key_entry(entry.object).valid || key_entry(entry.object).window
+                   ? abi::CommandStatus::kOk
+                   : abi::CommandStatus::kBadObject;
       case abi::CommandOpcode::kDisableKey:
         return key_entry(entry.object).valid ? abi::CommandStatus::kBadObject
                                              : abi::CommandStatus::kOk;
@@ -186,27 +268,45 @@ class FakeNic : public MmioPort {
   }
 
   void complete(Cqn cqn, Qpn qpn, std::uint16_t wqe_counter, bool failed) {
-    const abi::CqContext context = cq_context(cqn);
-    std::uint32_t& producer = producers_[cqn.value()];
     abi::Cqe cqe;
     cqe.opcode = failed ? abi::CqeOpcode::kRequestError : abi::CqeOpcode::kRequest;
-    cqe.owner = (producer >> context.log_size & 1) != 0;
     cqe.status = status;
     cqe.qpn = qpn;
     cqe.wqe_counter = wqe_counter;
+    complete(cqn, cqe);
+  }
+
+  void complete(Cqn cqn, abi::Cqe cqe) {
+    const abi::CqContext context = cq_context(cqn);
+    std::uint32_t& producer = producers_[cqn.value()];
+    cqe.owner = (producer >> context.log_size & 1) != 0;
     std::uint8_t image[abi::Cqe::kBytes];
     cqe.write(image);
     const std::uint32_t index = producer++ & ((1u << context.log_size) - 1);
     store(context.ring.value() + std::uint64_t{index} * sizeof image, image, sizeof image);
+    notify(cqn.value());
+  }
+
+  void notify(std::uint32_t cqn) {
+    if (cq_armed_.erase(cqn) != 0) event(abi::EventType::kCompletion, cqn);
+  }
+  void interrupt() {
+    if (eq_armed_ && interrupts_ != nullptr) interrupts_->raise({eq.msix_address, eq.msix_data});
+    eq_armed_ = false;
   }
 
   Scheduler& scheduler_;
   Memory& memory_;
+  InterruptController* interrupts_;
+  std::set<std::uint32_t> cq_armed_;
+  bool eq_armed_ = false;
+  std::uint32_t eq_producer_ = 0;
   Ring<Mmio> arriving_;
   Ring<abi::ControlSegment> rung_;
   std::uint64_t command_entry_ = 0;
   std::map<std::uint32_t, abi::QpContext> qps_;
   std::map<std::uint32_t, std::uint32_t> producers_;
+  std::map<std::uint32_t, std::uint32_t> srq_consumers_;
 };
 
 }  // namespace rnicsim::test

@@ -41,7 +41,7 @@ struct SoftwareHost {
   explicit SoftwareHost(bool run_ahead = true, const DriverConfig& driver_config = {},
                         const VerbsConfig& verbs_config = {})
       : scheduler("scheduler", run_ahead),
-        driver(driver_config, 3, memory, frames, nic, guard),
+        driver(driver_config, 3, memory, frames, nic, guard, interrupts),
         verbs(verbs_config, driver, pages, nic) {
     driver.probe().attach(&probes, 1);
     verbs.probe().attach(&probes, 2);
@@ -76,7 +76,8 @@ struct SoftwareHost {
   PageTable pages{memory, frames};
   CpuUsage usage;
   CpuCore core{scheduler, one_gigahertz(), usage};
-  FakeNic nic{scheduler, memory};
+  InterruptController interrupts{scheduler, {}};
+  FakeNic nic{scheduler, memory, &interrupts};
   DmaGuard guard{"host"};
   ProbeRecorder probes;
   Driver driver;
