@@ -147,7 +147,8 @@ class Driver {
   bool up_ = false;
   std::uint32_t next_pd_ = 1;
   Numbered<CqRings> cqs_;
-  Numbered<abi::QpContext> qps_;  ///< the driver's image of each context
+  /// The driver's image of each context. 0 and 1 belong to management (IBTA 3.9.1).
+  Numbered<abi::QpContext> qps_{2};
 };
 
 }  // namespace rnicsim

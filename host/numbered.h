@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The driver's objects of one kind by their number, which is an index of a table of the NIC's:
-// numbers begin at 1 and are used again, the one released last first.
+// numbers begin at 1, or where the caller says, and are used again, the one released last first.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace rnicsim {
 template <class T>
 class Numbered {
  public:
-  /// Nothing if all 2^log_count - 1 are in use. The number is the caller's until give().
+  explicit Numbered(std::uint32_t first = 1) : next_(first) {}
+  /// Nothing if all up to 2^log_count - 1 are in use. The number is the caller's until give().
   std::optional<std::uint32_t> take(unsigned log_count) {
     if (!released_.empty()) {
       const std::uint32_t number = released_.back();
@@ -38,7 +39,7 @@ class Numbered {
  private:
   std::map<std::uint32_t, T> used_;
   std::vector<std::uint32_t> released_;
-  std::uint32_t next_ = 1;
+  std::uint32_t next_;
 };
 
 }  // namespace rnicsim

@@ -156,6 +156,7 @@ abi::CommandStatus CommandUnit::run() {
     case CommandOpcode::kCreateSrq:
     case CommandOpcode::kDestroySrq:
     case CommandOpcode::kArmSrq:
+    case CommandOpcode::kModifyCq:
       break;
   }
   return CommandStatus::kBadOpcode;

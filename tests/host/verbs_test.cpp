@@ -21,7 +21,7 @@ TEST_CASE(
     REQUIRE(s.host.verbs.wait_cq(task, s.cq, &done, 1) == 1);
   });
   const std::uint64_t va = s.buffer.value();
-  ByteVector expected = {0,    0,    0,    0x08, 0,    0,    1,    3,
+  ByteVector expected = {0,    0,    0,    0x08, 0,    0,    2,    3,
                          0,    0,    0,    0x08, 0,    0,    0,    0,      // control
                          0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,   // remote address
                          0x99, 0xaa, 0xbb, 0x02, 0,    0,    0,    0,      // rkey
@@ -41,7 +41,7 @@ TEST_CASE("One post is one 8 B doorbell with the last entry's head, and the door
     REQUIRE(result.posted == 3);
     REQUIRE(s.host.nic.mmio.size() == 1);
     REQUIRE(s.host.nic.mmio[0].offset == 0x1800);
-    REQUIRE(s.host.nic.mmio[0].data == ByteVector{0, 0, 2, 0x08, 0, 0, 1, 3});
+    REQUIRE(s.host.nic.mmio[0].data == ByteVector{0, 0, 2, 0x08, 0, 0, 2, 3});
     REQUIRE(s.host.nic.mmio[0].at == s.host.scheduler.now());
     const auto record = s.qp->doorbell_record().value();
     REQUIRE(s.host.nic.load_u32(PhysicalAddress(record + 4)) == 3);
