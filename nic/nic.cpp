@@ -12,6 +12,7 @@ struct Nic::Blocks {
   PcieEndpoint pcie;
   QpContextCache contexts;
   CqContextCache cq_contexts;
+  SrqContextCache srq_contexts;
   KeyCache keys;
   TranslationCache translations;
   QueuePairTable qps;
@@ -23,6 +24,8 @@ struct Nic::Blocks {
   CqeWriter cqe_writer;
   Completer completer;
   WqeFetch wqe_fetch;
+  ReceiveQueues receive_queues;
+  AtomicUnit atomic_unit;
   Requester requester;
   Responder responder;
   CommandUnit command_unit;
@@ -36,6 +39,8 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
                path + ".qp_context_cache", seed_for(w.seed, path + ".qp_context_cache")),
       cq_contexts(w.scheduler, pcie, config.cq_context_cache, DmaPurpose::kCqContext,
                   path + ".cq_context_cache", seed_for(w.seed, path + ".cq_context_cache")),
+      srq_contexts(w.scheduler, pcie, config.srq_context_cache, DmaPurpose::kSrqContext,
+                   path + ".srq_context_cache", seed_for(w.seed, path + ".srq_context_cache")),
       keys(w.scheduler, pcie, config.key_cache, DmaPurpose::kKeyTable, path + ".key_cache",
            seed_for(w.seed, path + ".key_cache")),
       translations(w.scheduler, pcie, config.translation_cache,
@@ -48,13 +53,15 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       cqe_writer(w.scheduler, clock, pcie, cq_contexts, config.cqe_writer),
       completer(w.scheduler, clock, contexts, qps, cqe_writer, config.completer),
       wqe_fetch(w.scheduler, clock, pcie, contexts, qps, config.wqe_fetch, w.index),
+      receive_queues(w.scheduler, clock, pcie, srq_contexts, config.receive_queue),
+      atomic_unit(w.scheduler, clock, pcie, config.atomic_unit),
       requester(
           {w.scheduler, clock, pcie, contexts, qps, local_keys, port, mac_tx, w.elided_payload},
           config.requester),
       responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, mac_rx},
                 config.responder),
       command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, qps, completer,
-                    wqe_fetch, requester, responder},
+                    wqe_fetch, receive_queues, requester, responder},
                    config.command_unit),
       doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit) {
   mac_rx.connect(responder, completer);
@@ -89,7 +96,8 @@ Nic::PortTotals Nic::totals() const {
 bool Nic::idle() const {
   const Blocks& b = *blocks_;
   return b.pcie.idle() && b.mac_tx.idle() && b.requester.idle() && b.responder.idle() &&
-         b.completer.idle() && b.cqe_writer.idle() && b.command_unit.idle() && b.doorbell.idle();
+         b.completer.idle() && b.cqe_writer.idle() && b.command_unit.idle() && b.doorbell.idle() &&
+         b.receive_queues.idle() && b.atomic_unit.idle();
 }
 
 void Nic::attach(ProbeSink* sink, std::uint32_t component) {
@@ -114,14 +122,17 @@ void Nic::report(const MetricScope& scope) const {
   b.doorbell.report(scope.child("doorbell"));
   b.command_unit.report(scope.child("command_unit"));
   b.wqe_fetch.report(scope.child("wqe_fetch"));
+  b.receive_queues.report(scope.child("receive_queue"));
   b.contexts.report(scope.child("qp_context_cache"));
   b.cq_contexts.report(scope.child("cq_context_cache"));
+  b.srq_contexts.report(scope.child("srq_context_cache"));
   b.keys.report(scope.child("key_cache"));
   b.translations.report(scope.child("translation_cache"));
   b.local_keys.report(scope.child("local_key_checker"));
   b.remote_keys.report(scope.child("key_checker"));
   b.requester.report(scope.child("requester"));
   b.responder.report(scope.child("responder"));
+  b.atomic_unit.report(scope.child("atomic_unit"));
   b.completer.report(scope.child("completer"));
   b.cqe_writer.report(scope.child("cqe_writer"));
   b.pcie.report(scope.child("pcie_endpoint"));

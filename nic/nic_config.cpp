@@ -10,13 +10,16 @@ void NicConfig::describe(Fields& fields) {
   fields.object("doorbell", doorbell, "doorbell registers");
   fields.object("command_unit", command_unit, "executes the driver's commands");
   fields.object("wqe_fetch", wqe_fetch, "fetch of send queue entries");
+  fields.object("receive_queue", receive_queue, "fetch of receive queue entries");
   fields.object("qp_context_cache", qp_context_cache, "cache of queue pair contexts");
   fields.object("cq_context_cache", cq_context_cache, "cache of completion queue contexts");
+  fields.object("srq_context_cache", srq_context_cache, "cache of shared receive queue contexts");
   fields.object("key_cache", key_cache, "cache of memory key entries");
   fields.object("translation_cache", translation_cache, "the TLB");
   fields.object("key_checker", key_checker, "state machine that checks keys");
   fields.object("requester", requester, "turns work requests into packets");
   fields.object("responder", responder, "takes request packets");
+  fields.object("atomic_unit", atomic_unit, "executes atomic operations on host memory");
   fields.object("completer", completer, "takes acknowledgements");
   fields.object("cqe_writer", cqe_writer, "writes completion entries");
   fields.object("mac_tx", mac_tx, "transmit side of the port");

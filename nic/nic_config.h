@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/units.h"
+#include "nic/atomic_unit.h"
 #include "nic/command_unit.h"
 #include "nic/cqe_writer.h"
 #include "nic/doorbell.h"
@@ -11,6 +12,7 @@
 #include "nic/mac_rx.h"
 #include "nic/mac_tx.h"
 #include "nic/pcie_endpoint.h"
+#include "nic/receive_queue.h"
 #include "nic/requester.h"
 #include "nic/responder.h"
 #include "nic/translation_cache.h"
@@ -24,13 +26,16 @@ struct NicConfig {
   DoorbellConfig doorbell;
   CommandUnitConfig command_unit;
   WqeFetchConfig wqe_fetch;
+  ReceiveQueuesConfig receive_queue;
   HostTableCacheConfig qp_context_cache;
   HostTableCacheConfig cq_context_cache;
+  HostTableCacheConfig srq_context_cache;
   HostTableCacheConfig key_cache{{}, 8, Cycles(4), Cycles(1)};
   TranslationCacheConfig translation_cache;
   KeyCheckerConfig key_checker;
   RequesterConfig requester;
   ResponderConfig responder;
+  AtomicUnitConfig atomic_unit;
   PipelineConfig completer{Cycles(10), Cycles(2)};
   CqeWriterConfig cqe_writer;
   MacTxConfig mac_tx;
