@@ -28,7 +28,9 @@ std::uint32_t mailbox_bytes(abi::CommandOpcode opcode) {
 
 /// Whether the NIC can work with what a context says.
 bool usable(const abi::QpContext& context) {
-  return context.mtu_code >= 1 && context.mtu_code <= 5 && context.log_send_blocks <= 15;
+  return context.mtu_code >= 1 && context.mtu_code <= 5 && context.log_send_blocks <= 15 &&
+         context.log_receive_entries <= ReceiveQueues::kMaxLogEntries &&
+         context.log_receive_segments <= ReceiveQueues::kMaxLogSegments;
 }
 
 }  // namespace
@@ -94,6 +96,10 @@ void CommandUnit::execute() {
   ++commands_;
   const abi::CommandStatus status = run();
   if (status != abi::CommandStatus::kOk) ++failed_;
+  if (status == abi::CommandStatus::kOk && opcode == abi::CommandOpcode::kArmSrq) {
+    w_.receive_queues.arm_srq(entry_.object, call<&CommandUnit::finish_ok>(this));
+    return;
+  }
   if (status != abi::CommandStatus::kOk || opcode != abi::CommandOpcode::kDisableKey) {
     finish(status);
     return;
@@ -114,7 +120,7 @@ void CommandUnit::quiesce() {
     return;
   }
   quiescing_ += w_.scheduler.now() - quiesce_since_;
-  finish(abi::CommandStatus::kOk);
+  finish_ok();
 }
 
 abi::CommandStatus CommandUnit::run() {
@@ -123,10 +129,12 @@ abi::CommandStatus CommandUnit::run() {
   const std::uint32_t object = entry_.object;
   if (entry_.opcode == CommandOpcode::kInitHca) {
     const auto tables = abi::HcaTables::read(mailbox_.data());
-    if (std::max({tables.log_qps, tables.log_cqs, tables.log_keys}) > kMaxLogObjects)
+    if (std::max({tables.log_qps, tables.log_cqs, tables.log_keys, tables.log_srqs}) >
+        kMaxLogObjects)
       return CommandStatus::kBadObject;
     w_.contexts.set_table(tables.qp_contexts, 1u << tables.log_qps);
     w_.cq_contexts.set_table(tables.cq_contexts, 1u << tables.log_cqs);
+    w_.receive_queues.set_table(tables.srq_contexts, 1u << tables.log_srqs);
     w_.keys.set_table(tables.key_entries, 1u << tables.log_keys);
     initialised_ = true;
     return CommandStatus::kOk;
@@ -140,6 +148,12 @@ abi::CommandStatus CommandUnit::run() {
     case CommandOpcode::kDestroyCq:
       if (!w_.cq_contexts.in_range(object)) return CommandStatus::kBadObject;
       w_.cq_contexts.invalidate(object);
+      return CommandStatus::kOk;
+    case CommandOpcode::kCreateSrq:
+    case CommandOpcode::kDestroySrq:
+    case CommandOpcode::kArmSrq:
+      if (!w_.receive_queues.knows_srq(object)) return CommandStatus::kBadObject;
+      if (entry_.opcode != CommandOpcode::kArmSrq) w_.receive_queues.forget_srq(object);
       return CommandStatus::kOk;
     case CommandOpcode::kEnableKey:
     case CommandOpcode::kDisableKey:
@@ -157,9 +171,6 @@ abi::CommandStatus CommandUnit::run() {
     case CommandOpcode::kInitHca:
     case CommandOpcode::kCreateEq:
     case CommandOpcode::kDestroyEq:
-    case CommandOpcode::kCreateSrq:
-    case CommandOpcode::kDestroySrq:
-    case CommandOpcode::kArmSrq:
     case CommandOpcode::kModifyCq:
       break;
   }
@@ -181,11 +192,13 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
       *present = abi::QpContext{};
       w_.responder.forget(qp);
       qp.reset(0);
+      w_.receive_queues.reset(qp);
       break;
     case QpState::kInit:
       *present = wanted;
       w_.responder.forget(qp);
       qp.reset(wanted.send_consumer);
+      w_.receive_queues.reset(qp);
       break;
     default: {
       // What the NIC counts is the NIC's: the driver gives the start values on the way to the state
@@ -215,6 +228,8 @@ abi::CommandStatus CommandUnit::query_qp(const abi::QpContext& present) {
   dma(true, entry_.mailbox, mailbox_.data(), abi::QpContext::kBytes, {});
   return abi::CommandStatus::kOk;
 }
+
+void CommandUnit::finish_ok() { finish(abi::CommandStatus::kOk); }
 
 void CommandUnit::finish(abi::CommandStatus status) {
   std::uint8_t result[2] = {static_cast<std::uint8_t>(status), 0};

@@ -17,6 +17,7 @@
 #include "nic/key_checker.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/queue_pair.h"
+#include "nic/receive_queue.h"
 #include "nic/translation_cache.h"
 
 namespace rnicsim {
@@ -42,6 +43,7 @@ class CommandUnit {
     QueuePairTable& qps;
     Completer& completer;
     WqeFetch& wqe_fetch;
+    ReceiveQueues& receive_queues;
     Requester& requester;
     Responder& responder;
     ReadResponder& read_responder;
@@ -62,6 +64,7 @@ class CommandUnit {
   abi::CommandStatus modify_qp(abi::QpContext* present);
   abi::CommandStatus query_qp(const abi::QpContext& present);
   void quiesce();
+  void finish_ok();
   void finish(abi::CommandStatus status);
   void end_command();
   void dma(bool write, PhysicalAddress address, std::uint8_t* data, std::uint32_t bytes,

@@ -61,7 +61,7 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       mac_tx(w.scheduler, w.port_rate, config.mac_tx),
       mac_rx(w.scheduler, clock, config.mac_rx, path + ".mac_rx"),
       cqe_writer(w.scheduler, clock, pcie, cq_contexts, config.cqe_writer),
-      receives(w.scheduler, clock, pcie, srqs, config.receive_queues),
+      receives(w.scheduler, clock, pcie, srqs, config.receive_queue),
       atomics(w.scheduler, clock, pcie, config.atomic_unit),
       retransmitter(w.scheduler, contexts, qps, config.retransmitter),
       completer({w.scheduler, clock, pcie, contexts, qps, local_keys, cqe_writer, w.elided_payload},
@@ -78,7 +78,7 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
           {w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, w.elided_payload},
           config.read_responder),
       command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, qps, completer,
-                    wqe_fetch, requester, responder, read_responder},
+                    wqe_fetch, receives, requester, responder, read_responder},
                    config.command_unit),
       doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit) {
   mac_rx.connect(responder, completer);
@@ -154,7 +154,7 @@ void Nic::report(const MetricScope& scope) const {
   b.read_responder.report(scope.child("read_responder"));
   b.retransmitter.report(scope.child("retransmitter"));
   b.srqs.report(scope.child("srq_context_cache"));
-  b.receives.report(scope.child("receive_queues"));
+  b.receives.report(scope.child("receive_queue"));
   b.atomics.report(scope.child("atomic_unit"));
   b.completer.report(scope.child("completer"));
   b.cqe_writer.report(scope.child("cqe_writer"));

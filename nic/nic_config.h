@@ -39,7 +39,7 @@ struct NicConfig {
   ResponderConfig responder;
   ReadResponderConfig read_responder;
   RetransmitterConfig retransmitter;
-  ReceiveQueuesConfig receive_queues;
+  ReceiveQueuesConfig receive_queue;
   AtomicUnitConfig atomic_unit;
   CompleterConfig completer;
   CqeWriterConfig cqe_writer;

@@ -182,6 +182,11 @@ struct NicQueuePair {
   std::uint64_t receive_asked = 0;  ///< doorbell record read that a packet waits for, 0: none
   std::uint64_t flush_asked = 0;    ///< and that the flushing of receives waits for
 
+  // Receive queue
+  std::uint32_t receive_queue = 0;  ///< place of its own ring in nic/receive_queue, 0: none yet
+  std::uint64_t receive_asked = 0;  ///< doorbell record read that a packet waits for, 0: none
+  std::uint64_t flush_asked = 0;    ///< and that the flushing of receives waits for
+
   SendWqe& wqe(std::uint32_t number) { return to_send.at(number - first_wqe); }
   bool has_wqe_to_send() const { return sending - first_wqe < to_send.size(); }
   /// Drops WQEs that are cut up and gathered, and with them their prefetched blocks.

@@ -64,10 +64,35 @@ TEST_CASE("commands on objects that do not exist, or of no known kind, are refus
   const std::uint32_t beyond = 1U << test::MiniDriver::kLogObjects;
   for (const CommandOpcode opcode :
        {CommandOpcode::kCreateCq, CommandOpcode::kDestroyCq, CommandOpcode::kEnableKey,
-        CommandOpcode::kDisableKey, CommandOpcode::kModifyQp, CommandOpcode::kQueryQp})
+        CommandOpcode::kDisableKey, CommandOpcode::kModifyQp, CommandOpcode::kQueryQp,
+        CommandOpcode::kCreateSrq, CommandOpcode::kDestroySrq, CommandOpcode::kArmSrq})
     CHECK(driver.command(opcode, beyond) == CommandStatus::kBadObject);
   CHECK(driver.command(CommandOpcode::kQueryQp, 0) == CommandStatus::kBadObject);
+  CHECK(driver.command(CommandOpcode::kCreateSrq, 0) == CommandStatus::kBadObject);
   CHECK(driver.command(static_cast<CommandOpcode>(99)) == CommandStatus::kBadOpcode);
+  CHECK(bench.host.nic.idle());
+}
+
+TEST_CASE("the limit of a shared receive queue is in force when its command ends") {
+  OneNic bench;
+  auto& driver = bench.driver();
+  abi::SrqContext context;
+  context.valid = true;
+  context.log_entries = 4;
+  context.doorbell_record = PhysicalAddress(driver.mailbox);
+  context.write(driver.at(driver.tables.srq_contexts.value() + abi::SrqContext::kBytes));
+  REQUIRE(driver.command(CommandOpcode::kCreateSrq, 1) == CommandStatus::kOk);
+  bench.host.memory.log.clear();
+  REQUIRE(driver.command(CommandOpcode::kArmSrq, 1) == CommandStatus::kOk);
+  // The context for what has been taken, then the limit as it stands in host RAM.
+  const auto reads = bench.host.memory.of(DmaPurpose::kSrqContext);
+  REQUIRE(reads.size() == 2);
+  CHECK(reads[1].begin == reads[0].end);
+  const auto log = bench.host.memory.of(DmaPurpose::kCommand);
+  REQUIRE(log.size() == 2);
+  CHECK(reads[0].begin == log[0].end + 1_us);
+  CHECK(log[1].begin == reads[1].end);
+  CHECK(driver.command(CommandOpcode::kDestroySrq, 1) == CommandStatus::kOk);
   CHECK(bench.host.nic.idle());
 }
 

@@ -110,10 +110,11 @@ class MiniDriver {
   }
   void init() {
     set_command_queue();
-    tables.log_qps = tables.log_cqs = tables.log_keys = kLogObjects;
+    tables.log_qps = tables.log_cqs = tables.log_keys = tables.log_srqs = kLogObjects;
     tables.qp_contexts = PhysicalAddress(allocate(abi::QpContext::kBytes << kLogObjects));
     tables.cq_contexts = PhysicalAddress(allocate(abi::CqContext::kBytes << kLogObjects));
     tables.key_entries = PhysicalAddress(allocate(abi::KeyEntry::kBytes << kLogObjects));
+    tables.srq_contexts = PhysicalAddress(allocate(abi::SrqContext::kBytes << kLogObjects));
     tables.write(at(mailbox));
     must(abi::CommandOpcode::kInitHca);
   }
