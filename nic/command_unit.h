@@ -13,7 +13,9 @@
 #include "model/nic_abi.h"
 #include "model/scheduler.h"
 #include "nic/completer.h"
+#include "nic/completion_events.h"
 #include "nic/cqe_writer.h"
+#include "nic/event_queue.h"
 #include "nic/key_checker.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/queue_pair.h"
@@ -43,6 +45,9 @@ class CommandUnit {
     WqeFetch& wqe_fetch;
     Requester& requester;
     Responder& responder;
+    CqeWriter& cqe_writer;
+    CompletionEvents& completion_events;
+    EventQueue& event_queue;
   };
   CommandUnit(const Wiring& wiring, const CommandUnitConfig& config)
       : w_(wiring), config_(config) {}
@@ -56,7 +61,11 @@ class CommandUnit {
   void entry_read();
   void mailbox_read();
   void execute();
+  bool has_context();
   abi::CommandStatus run();
+  abi::CommandStatus init_hca();
+  abi::CommandStatus change_cq();
+  abi::CommandStatus change_eq();
   abi::CommandStatus modify_qp(abi::QpContext* present);
   abi::CommandStatus query_qp(const abi::QpContext& present);
   void quiesce();

@@ -20,6 +20,8 @@ struct Nic::Blocks {
   NicPort port;
   MacTx mac_tx;
   MacRx mac_rx;
+  EventQueue event_queue;
+  CompletionEvents completion_events;
   CqeWriter cqe_writer;
   Completer completer;
   WqeFetch wqe_fetch;
@@ -45,7 +47,10 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       port(w.identity, w.packets),
       mac_tx(w.scheduler, w.port_rate, config.mac_tx),
       mac_rx(w.scheduler, clock, config.mac_rx, path + ".mac_rx"),
-      cqe_writer(w.scheduler, clock, pcie, cq_contexts, config.cqe_writer),
+      event_queue(w.scheduler, clock, pcie, config.event_queue),
+      completion_events(w.scheduler, clock, cq_contexts, event_queue),
+      cqe_writer(w.scheduler, clock, pcie, cq_contexts, completion_events, event_queue,
+                 config.cqe_writer),
       completer(w.scheduler, clock, contexts, qps, cqe_writer, config.completer),
       wqe_fetch(w.scheduler, clock, pcie, contexts, qps, config.wqe_fetch, w.index),
       requester(
@@ -54,12 +59,14 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, mac_rx},
                 config.responder),
       command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, qps, completer,
-                    wqe_fetch, requester, responder},
+                    wqe_fetch, requester, responder, cqe_writer, completion_events, event_queue},
                    config.command_unit),
-      doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit) {
+      doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit, event_queue,
+               completion_events) {
   mac_rx.connect(responder, completer);
   completer.connect(wqe_fetch, mac_rx);
   cqe_writer.connect(call<&Completer::go_on>(&completer));
+  event_queue.connect(call<&CqeWriter::go_on>(&cqe_writer));
   wqe_fetch.connect(requester, completer);
   requester.connect(completer, wqe_fetch);
   responder.connect(completer);
@@ -89,7 +96,8 @@ Nic::PortTotals Nic::totals() const {
 bool Nic::idle() const {
   const Blocks& b = *blocks_;
   return b.pcie.idle() && b.mac_tx.idle() && b.requester.idle() && b.responder.idle() &&
-         b.completer.idle() && b.cqe_writer.idle() && b.command_unit.idle() && b.doorbell.idle();
+         b.completer.idle() && b.cqe_writer.idle() && b.event_queue.idle() &&
+         b.command_unit.idle() && b.doorbell.idle();
 }
 
 void Nic::attach(ProbeSink* sink, std::uint32_t component) {
@@ -124,6 +132,8 @@ void Nic::report(const MetricScope& scope) const {
   b.responder.report(scope.child("responder"));
   b.completer.report(scope.child("completer"));
   b.cqe_writer.report(scope.child("cqe_writer"));
+  b.completion_events.report(scope.child("completion_events"));
+  b.event_queue.report(scope.child("event_queue"));
   b.pcie.report(scope.child("pcie_endpoint"));
   b.mac_tx.report(scope.child("port"));
   b.mac_rx.report(scope.child("port"));

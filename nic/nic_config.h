@@ -6,6 +6,7 @@
 #include "nic/command_unit.h"
 #include "nic/cqe_writer.h"
 #include "nic/doorbell.h"
+#include "nic/event_queue.h"
 #include "nic/host_table_cache.h"
 #include "nic/key_checker.h"
 #include "nic/mac_rx.h"
@@ -33,6 +34,7 @@ struct NicConfig {
   ResponderConfig responder;
   PipelineConfig completer{Cycles(10), Cycles(2)};
   CqeWriterConfig cqe_writer;
+  EventQueueConfig event_queue;
   MacTxConfig mac_tx;
   MacRxConfig mac_rx;
   void describe(Fields& fields);
