@@ -13,7 +13,9 @@
 #include "model/nic_abi.h"
 #include "model/scheduler.h"
 #include "nic/completer.h"
+#include "nic/completion_events.h"
 #include "nic/cqe_writer.h"
+#include "nic/event_queue.h"
 #include "nic/key_checker.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/queue_pair.h"
@@ -47,6 +49,9 @@ class CommandUnit {
     Requester& requester;
     Responder& responder;
     ReadResponder& read_responder;
+    CqeWriter& cqe_writer;
+    CompletionEvents& completion_events;
+    EventQueue& event_queue;
   };
   CommandUnit(const Wiring& wiring, const CommandUnitConfig& config)
       : w_(wiring), config_(config) {}
@@ -60,7 +65,11 @@ class CommandUnit {
   void entry_read();
   void mailbox_read();
   void execute();
+  bool has_context();
   abi::CommandStatus run();
+  abi::CommandStatus init_hca();
+  abi::CommandStatus change_cq();
+  abi::CommandStatus change_eq();
   abi::CommandStatus modify_qp(abi::QpContext* present);
   abi::CommandStatus query_qp(const abi::QpContext& present);
   void quiesce();

@@ -24,6 +24,7 @@ void NicConfig::describe(Fields& fields) {
   fields.object("atomic_unit", atomic_unit, "executes atomics on host memory");
   fields.object("completer", completer, "takes acknowledgements");
   fields.object("cqe_writer", cqe_writer, "writes completion entries");
+  fields.object("event_queue", event_queue, "event queues and their interrupt messages");
   fields.object("mac_tx", mac_tx, "transmit side of the port");
   fields.object("mac_rx", mac_rx, "receive side of the port");
 }

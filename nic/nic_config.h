@@ -8,6 +8,7 @@
 #include "nic/completer.h"
 #include "nic/cqe_writer.h"
 #include "nic/doorbell.h"
+#include "nic/event_queue.h"
 #include "nic/host_table_cache.h"
 #include "nic/key_checker.h"
 #include "nic/mac_rx.h"
@@ -43,6 +44,7 @@ struct NicConfig {
   AtomicUnitConfig atomic_unit;
   CompleterConfig completer;
   CqeWriterConfig cqe_writer;
+  EventQueueConfig event_queue;
   MacTxConfig mac_tx;
   MacRxConfig mac_rx;
   void describe(Fields& fields);

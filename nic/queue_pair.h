@@ -150,6 +150,8 @@ struct NicQueuePair {
   CompletionStatus failure = CompletionStatus::kFlushed;
   bool completing = false;  ///< stands in the completer's queue
   Cqn send_cqn;
+  Cqn receive_cqn;
+  bool completes_at(Cqn cqn) const { return send_cqn == cqn || receive_cqn == cqn; }
 
   // Retransmission
   Time timeout = Time::never();   ///< local ACK timeout
@@ -182,11 +184,6 @@ struct NicQueuePair {
   std::uint64_t receive_asked = 0;  ///< doorbell record read that a packet waits for, 0: none
   std::uint64_t flush_asked = 0;    ///< and that the flushing of receives waits for
 
-  // Receive queue
-  std::uint32_t receive_queue = 0;  ///< place of its own ring in nic/receive_queue, 0: none yet
-  std::uint64_t receive_asked = 0;  ///< doorbell record read that a packet waits for, 0: none
-  std::uint64_t flush_asked = 0;    ///< and that the flushing of receives waits for
-
   SendWqe& wqe(std::uint32_t number) { return to_send.at(number - first_wqe); }
   bool has_wqe_to_send() const { return sending - first_wqe < to_send.size(); }
   /// Drops WQEs that are cut up and gathered, and with them their prefetched blocks.
@@ -208,6 +205,10 @@ class QueuePairTable {
     if (entry == nullptr) entry = std::make_unique<NicQueuePair>(qpn);
     return *entry;
   }
+
+  std::size_t size() const { return table_.size(); }
+  /// Null if it was never asked for.
+  const NicQueuePair* find(Qpn qpn) const { return table_[qpn.value()].get(); }
 
  private:
   std::vector<std::unique_ptr<NicQueuePair>> table_;
