@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "model/headers.h"
-#include "scenarios/engine/pair_workload.h"
+#include "scenarios/engine/workload.h"
 
 namespace rnicsim {
 
@@ -51,7 +51,7 @@ std::string Timeline::sent_on(const ProbeRecord& r) const {
 
 void Timeline::record(const ProbeRecord& r) {
   if (r.kind == ProbeKind::kPayloadLanded)
-    for (PairWorkload* workload : workloads_) workload->landed(r.work_request, r.time);
+    for (Workload* workload : workloads_) workload->landed(r.work_request, r.time);
   control_plane(r);
   fault(r);
   if (!r.work_request) return;

@@ -14,7 +14,7 @@
 
 namespace rnicsim {
 
-class PairWorkload;
+class Workload;
 
 class Timeline : public ProbeSink {
  public:
@@ -22,7 +22,7 @@ class Timeline : public ProbeSink {
 
   explicit Timeline(ProbeComponents components) : components_(std::move(components)) {}
 
-  void add_workload(PairWorkload& workload) { workloads_.push_back(&workload); }
+  void add_workload(Workload& workload) { workloads_.push_back(&workload); }
   /// Shows this work request's steps; `wire` names its way ("A-B").
   void track(WorkRequestId work_request, const std::string& wire) {
     tracked_[work_request.value()].wire = wire;
@@ -68,7 +68,7 @@ class Timeline : public ProbeSink {
   std::string sent_on(const ProbeRecord& r) const;
 
   ProbeComponents components_;
-  std::vector<PairWorkload*> workloads_;
+  std::vector<Workload*> workloads_;
   std::map<std::uint64_t, Tracked> tracked_;
   std::vector<TimelineRecord> once_;
   std::vector<TimelineRecord> faults_;
