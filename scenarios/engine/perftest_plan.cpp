@@ -50,6 +50,11 @@ Operation operation_of(PerftestProgram program) {
   return Operation::kWrite;
 }
 
+std::uint64_t messages_of(const WorkloadSpec& spec) {
+  return spec.pattern == WorkloadPattern::kPerftest ? PerftestPlan(spec).messages(spec.queue_pairs)
+                                                    : spec.count;
+}
+
 std::vector<Bytes> all_perftest_sizes(Bytes most) {
   constexpr unsigned kLogSmallest = 1;
   constexpr unsigned kLogLargest = 23;

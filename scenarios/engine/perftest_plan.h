@@ -28,6 +28,10 @@ struct PerftestPlan {
   bool both_send() const { return bidirectional || (latency && !brings_data(operation)); }
   /// A latency program halves the time of what goes there and comes back.
   unsigned trips() const { return brings_data(operation) ? 1 : 2; }
+  /// Of the client, all sizes.
+  std::uint64_t messages(std::uint32_t queue_pairs) const {
+    return iterations * queue_pairs * sizes.size();
+  }
 };
 
 /// Of "all": powers of two from 2 B to 8 MiB, as far as they fit `most`.
@@ -36,5 +40,7 @@ std::vector<Bytes> all_perftest_sizes(Bytes most);
 Bytes default_perftest_size(PerftestProgram program);
 bool measures_latency(PerftestProgram program);
 Operation operation_of(PerftestProgram program);
+/// That `from` posts, whatever the pattern.
+std::uint64_t messages_of(const WorkloadSpec& spec);
 
 }  // namespace rnicsim

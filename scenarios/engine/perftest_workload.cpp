@@ -268,6 +268,10 @@ void PerftestWorkload::report(MetricSink& sink) const {
     if (result.latency) result.latency->report(sink, size);
   }
   const MetricScope scope(sink, path);
+  scope.count("messages", plan_.messages(spec_.queue_pairs),
+              "messages that the client has to send");
+  scope.count("completed", plan_.iterations * spec_.queue_pairs * results_.size(),
+              "of these, in the sizes that are done");
   scope.bytes("mismatched_bytes", Bytes(mismatched_),
               "bytes of a region that differ from what they must be");
 }
