@@ -38,8 +38,11 @@ enum class ProbeKind : std::uint8_t {
   kPayloadLanded,      ///< a: begin ps, b: bytes; visible in host memory (reported by the host)
   kAckSent,            ///< a: PSN, b: AETH syndrome
   kAckReceived,        ///< a: PSN, b: AETH syndrome
+  kAnswerReceived,     ///< READ response or answer to an atomic. a: PSN, b: payload bytes
   kCqeWritten,         ///< a: begin ps, b: status
   kQpError,            ///< a: qpn, b: cause (CompletionStatus)
+  kTimeout,            ///< a: qpn, b: PSN that was not acknowledged in time
+  kGoBack,             ///< a: PSN from which on is sent again, b: PSNs
   // Faults injected on a link, reported for the sender. a: PSN, b: opcode; time: first bit
   kPacketLost,
   kPacketDamaged,

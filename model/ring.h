@@ -38,6 +38,11 @@ class Ring {
     pop();
     return value;
   }
+  /// Drops all but the `count` oldest. REQUIRES: count <= size().
+  void truncate(std::size_t count) {
+    for (; size_ > count; --size_)
+      if constexpr (!std::is_trivially_destructible_v<T>) at(size_ - 1) = T{};
+  }
   void clear() {
     while (!empty()) pop();
   }

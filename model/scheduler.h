@@ -63,6 +63,10 @@ class Scheduler : public sc_core::sc_module {
   }
   /// Runs after the hardware of its instant, as a foreign process's call does.
   void at_software(Time time, Callback callback) { insert(time, kSoftware, 0, callback); }
+  /// Somebody waits for what a daemon entry will do (a retransmission timer that is armed): while
+  /// held, daemons alone keep the run alive.
+  void hold() { ++live_; }
+  void release() { --live_; }
   /// A periodic timer: keeps nothing alive.
   void at_daemon(Time time, Callback callback) { insert(time, kHardware, kDaemon, callback); }
   /// Lets the kernel reach `time`, then the thread run until it waits again. Of several resumes of

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nic/read_responder.h"
 #include "nic/requester.h"
 #include "nic/responder.h"
 #include "nic/wqe_fetch.h"
@@ -99,13 +100,16 @@ void CommandUnit::execute() {
   }
   judged_ = w_.responder.judged();
   made_ = w_.requester.made();
+  scattered_ = w_.completer.scattered();
+  responses_ = w_.read_responder.made();
   quiesce_since_ = w_.scheduler.now();
   quiesce();
 }
 
 /// Firmware looks again and again until both sides are past what they had allowed.
 void CommandUnit::quiesce() {
-  if (!w_.responder.has_passed(judged_) || !w_.requester.has_passed(made_)) {
+  if (!w_.responder.has_passed(judged_) || !w_.requester.has_passed(made_) ||
+      !w_.completer.has_passed(scattered_) || !w_.read_responder.has_passed(responses_)) {
     w_.scheduler.at(w_.scheduler.now() + kQuiescePoll, call<&CommandUnit::quiesce>(this));
     return;
   }
@@ -175,10 +179,12 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
       break;
     case QpState::kReset:
       *present = abi::QpContext{};
+      w_.responder.forget(qp);
       qp.reset(0);
       break;
     case QpState::kInit:
       *present = wanted;
+      w_.responder.forget(qp);
       qp.reset(wanted.send_consumer);
       break;
     default: {
@@ -189,6 +195,7 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
       present->send_consumer = kept.send_consumer;
       present->send_producer = kept.send_producer;
       present->work_requests = kept.work_requests;
+      present->receive_consumer = kept.receive_consumer;
       if (kept.state != QpState::kInit) {
         present->expected_psn = kept.expected_psn;
         present->msn = kept.msn;

@@ -26,6 +26,7 @@ struct CommandUnitConfig {
   void describe(Fields& fields);
 };
 
+class ReadResponder;
 class Requester;
 class Responder;
 
@@ -43,6 +44,7 @@ class CommandUnit {
     WqeFetch& wqe_fetch;
     Requester& requester;
     Responder& responder;
+    ReadResponder& read_responder;
   };
   CommandUnit(const Wiring& wiring, const CommandUnitConfig& config)
       : w_(wiring), config_(config) {}
@@ -77,6 +79,8 @@ class CommandUnit {
   bool rung_again_ = false;
   std::uint64_t judged_ = 0;  ///< by the responder when the key was disabled
   std::uint64_t made_ = 0;    ///< by the requester
+  std::uint64_t scattered_ = 0;
+  std::uint64_t responses_ = 0;
   Time quiesce_since_;
   Time quiescing_;
   std::uint64_t commands_ = 0;

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include "model/byte_order.h"
+#include "nic/requester.h"
+#include "nic/responder.h"
+#include "nic/retransmitter.h"
 #include "nic/wqe_fetch.h"
 
 namespace rnicsim {
@@ -23,131 +27,324 @@ CompletionStatus status_of(NakCode code) {
   return CompletionStatus::kBadResponse;
 }
 
-/// States in which acknowledgements of what has been sent are still waited for (SQD: the send queue
-/// drains).
-bool sends(QpState state) { return state == QpState::kRts || state == QpState::kSqd; }
-
 }  // namespace
 
+void CompleterConfig::describe(Fields& fields) {
+  pipeline.describe(fields);
+  fields.field("window", window, range(1, 1024),
+               "READ responses that translate and write to host memory at once");
+}
+
+Completer::Completer(const Wiring& wiring, const CompleterConfig& config)
+    : w_(wiring),
+      config_(config),
+      context_port_(wiring.contexts.add_port(wiring.clock)),
+      pipeline_(wiring.clock, config.pipeline),
+      dma_({wiring.scheduler, wiring.clock, wiring.pcie, wiring.key_checker, wiring.elided},
+           DmaEngine::Direction::kScatter, *this) {}
+
 void Completer::receive(PacketRef packet, Time ready) {
-  acks_waiting_.push({std::move(packet), ready, false, false});
-  most_waiting_ = std::max(most_waiting_, acks_waiting_.size());
-  if (acks_waiting_.size() == 1) serve();
+  waiting_.push({std::move(packet), ready, false});
+  most_waiting_ = std::max(most_waiting_, waiting_.size());
+  if (waiting_.size() == 1) serve();
 }
 
 void Completer::serve() {
-  while (!acks_waiting_.empty()) {
-    Waiting& front = acks_waiting_.front();
+  while (!waiting_.empty()) {
+    Waiting& front = waiting_.front();
     const Qpn qpn = front.packet->bth.dest_qp;
-    if (!contexts_.in_range(qpn.value())) {
+    bool keeps = false;
+    if (!w_.contexts.in_range(qpn.value())) {
       ++unexpected_;
-      pop_ack();
-      continue;
+    } else {
+      abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Completer::serve>(this));
+      if (context == nullptr) {
+        if (context_since_ == Time::never()) context_since_ = w_.scheduler.now();
+        return;
+      }
+      if (context_since_ != Time::never())
+        stalled_context_ += w_.scheduler.now() - std::exchange(context_since_, Time::never());
+      if (dma_.size() >= config_.window) {
+        if (window_since_ == Time::never()) window_since_ = w_.scheduler.now();
+        return;
+      }
+      if (!front.entered) {
+        front.ready =
+            pipeline_.enter(context_port_.enter(std::max(front.ready, w_.scheduler.now())));
+        front.entered = true;
+      }
+      keeps =
+          take(w_.qps.at(qpn), *context, front.packet, std::max(front.ready, w_.scheduler.now()));
     }
-    abi::QpContext* context = contexts_.lookup(qpn.value(), call<&Completer::serve>(this));
-    if (context == nullptr) {
-      if (context_since_ == Time::never()) context_since_ = scheduler_.now();
-      return;
-    }
-    if (context_since_ != Time::never()) {
-      stalled_context_ += scheduler_.now() - context_since_;
-      context_since_ = Time::never();
-    }
-    if (!front.entered) {
-      front.ready = pipeline_.enter(context_port_.enter(std::max(front.ready, scheduler_.now())));
-      front.entered = true;
-    }
-    const Time ready = std::max(front.ready, scheduler_.now());
-    if (!acknowledge(qps_.at(qpn), *context, front, ready)) return;
-    pop_ack();
+    if (!keeps) mac_rx_->release(*waiting_.front().packet);
+    waiting_.pop();
   }
 }
 
-void Completer::pop_ack() {
-  mac_rx_->release(*acks_waiting_.front().packet);
-  acks_waiting_.pop();
+/// True: the packet still needs its place in the receive buffer.
+bool Completer::take(NicQueuePair& qp, abi::QpContext& context, const PacketRef& packet,
+                     Time ready) {
+  const Opcode opcode = packet->bth.opcode;
+  const bool usable = sends(context.state) && context.transport == Transport::kRc &&
+                      packet->bth.psn - context.next_send_psn < 0 &&
+                      (!qp.outstanding.empty() || qp.started);
+  if (!usable) {
+    ++unexpected_;
+    return false;
+  }
+  if (opcode == Opcode::kAcknowledge) {
+    take_acknowledge(qp, context, *packet, ready);
+    return false;
+  }
+  const std::uint64_t before = dma_.next();
+  take_answer(qp, context, packet, ready);
+  return dma_.next() != before;
+}
+
+void Completer::take_acknowledge(NicQueuePair& qp, abi::QpContext& context, const Packet& packet,
+                                 Time ready) {
+  const Aeth& aeth = packet.aeth;
+  const Psn psn = packet.bth.psn;
+  const Psn limit = aeth.is_ack() ? psn + 1 : psn;
+  probe(ready, ProbeKind::kAckReceived, packet.work_request, packet.id, psn.value(), aeth.syndrome);
+  ++(aeth.is_ack() ? acks_ : naks_);
+  if (answer_lost(qp, context, limit, ready)) return;
+  acknowledge(qp, limit, ready);
+  if (aeth.is_ack() || !sends(context.state)) return;
+  if (limit - qp.acked < 0) {
+    ++unexpected_;  // what it complains of has been acknowledged since
+  } else if (aeth.is_rnr_nak()) {
+    retransmitter_->not_ready(qp, context, psn, aeth.value());
+  } else if (aeth.nak_code() == NakCode::kPsnSequenceError) {
+    retransmitter_->missing(qp, context, psn);
+  } else {
+    fail(qp, context, status_of(aeth.nak_code()));
+  }
+}
+
+/// An answer that belongs before `limit` has not come, and, as answers keep their order, will not.
+bool Completer::answer_lost(NicQueuePair& qp, abi::QpContext& context, Psn limit, Time ready) {
+  for (std::size_t i = 0; i < qp.reads.size(); ++i) {
+    const OutstandingRead& read = qp.reads.at(i);
+    if (read.answered) continue;
+    if (read.next_psn - limit >= 0) return false;
+    ++lost_answers_;
+    const Psn missing = read.next_psn;
+    acknowledge(qp, missing, ready);
+    retransmitter_->missing(qp, context, missing);
+    return true;
+  }
+  return false;
+}
+
+/// A READ response or the answer to an atomic.
+void Completer::take_answer(NicQueuePair& qp, abi::QpContext& context, const PacketRef& packet,
+                            Time ready) {
+  const Psn psn = packet->bth.psn;
+  if (answer_lost(qp, context, psn, ready)) return;
+  std::size_t at = 0;
+  while (at < qp.reads.size() && qp.reads.at(at).answered) ++at;
+  if (at == qp.reads.size() || qp.reads.at(at).next_psn != psn) {
+    ++unexpected_;  // it has come before
+    return;
+  }
+  OutstandingRead& read = qp.reads.at(at);
+  if (!fits(read, context, *packet)) {
+    acknowledge(qp, psn, ready);
+    fail(qp, context, CompletionStatus::kBadResponse);
+    return;
+  }
+  probe(ready, ProbeKind::kAnswerReceived, read.id, packet->id, psn.value(),
+        packet->payload_length.count());
+  ++answers_;
+  const auto bytes = static_cast<std::uint32_t>(read.atomic ? sizeof(std::uint64_t)
+                                                            : packet->payload_length.count());
+  answered_ += Bytes(bytes);
+  ++read.next_psn;
+  read.answered = read.next_psn - read.last_psn > 0;
+  if (bytes != 0) scatter(qp, context, packet, read, bytes, ready);
+  acknowledge(qp, psn + 1, ready);
+}
+
+/// Opcode and length are what comes next (IBTA 9.7.5.2.2).
+bool Completer::fits(const OutstandingRead& read, const abi::QpContext& context,
+                     const Packet& packet) const {
+  const Opcode opcode = packet.bth.opcode;
+  if (read.atomic) return opcode == Opcode::kAtomicAcknowledge;
+  if (!is_read_response(opcode)) return false;
+  const bool last = read.next_psn == read.last_psn;
+  const std::uint64_t length = packet.payload_length.count();
+  const std::uint64_t left = read.length - read.received;
+  if (ends_message(opcode) != last) return false;
+  return last ? length == left : length == context.path_mtu() && length < left;
+}
+
+void Completer::scatter(NicQueuePair& qp, const abi::QpContext& context, const PacketRef& packet,
+                        OutstandingRead& read, std::uint32_t bytes, Time ready) {
+  DmaEngine::Job job;
+  job.packet = packet;
+  job.qp = &qp;
+  job.epoch_now = &qp.scatter_epoch;
+  job.epoch = qp.scatter_epoch;
+  job.bytes = bytes;
+  job.prefix = read.atomic ? bytes : 0;
+  job.offset = read.received;
+  job.id = read.id;
+  job.ready = ready;
+  job.check.pd = context.pd;
+  ++read.scattering;
+  read.received += bytes;
+  dma_.add(std::move(job));
+}
+
+OutstandingRead* Completer::find_read(NicQueuePair& qp, WorkRequestId id) {
+  for (std::size_t i = 0; i < qp.reads.size(); ++i)
+    if (qp.reads.at(i).id == id) return &qp.reads.at(i);
+  return nullptr;
+}
+
+void Completer::begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) {
+  const OutstandingRead& read = *find_read(*job.qp, job.id);
+  std::uint64_t offset = job.offset + moved;
+  std::size_t i = 0;
+  while (offset >= read.segments[i].byte_count) offset -= read.segments[i++].byte_count;
+  const abi::DataSegment& segment = read.segments[i];
+  check.key = segment.lkey;
+  check.needs = AccessFlags::kLocalWrite;
+  check.region_address = segment.address;
+  check.region_length = segment.byte_count;
+  check.address = VirtualAddress(segment.address.value() + offset);
+  check.length = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(job.bytes - moved, segment.byte_count - offset));
+}
+
+/// The requester's own memory may not be written: the READ fails at home.
+void Completer::refused(std::uint64_t, DmaEngine::Job& job, KeyFault) {
+  job.failed = CompletionStatus::kLocalProtectionError;
+}
+
+void Completer::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) {
+  probe(w_.scheduler.now(), ProbeKind::kPayloadWriteStart, job.id, job.packet->id,
+        check.address.value(), check.length);
+  static_cast<void>(moved);
+}
+
+/// The original value, as an x86 application reads it.
+void Completer::prefix(const DmaEngine::Job& job, std::uint8_t* to) {
+  for (unsigned i = 0; i < 8; ++i)
+    to[i] = static_cast<std::uint8_t>(job.packet->atomic_ack.original >> (8 * i));
+}
+
+bool Completer::leave(std::uint64_t, DmaEngine::Job& job) {
+  mac_rx_->release(*job.packet);
+  if (job.is_void()) return true;
+  NicQueuePair& qp = *job.qp;
+  OutstandingRead* read = find_read(qp, job.id);
+  if (read == nullptr) return true;
+  --read->scattering;
+  if (job.failed == CompletionStatus::kSuccess) {
+    if (read->done()) advance(qp, w_.scheduler.now());
+  } else {
+    message_failed(qp, job.id, job.failed);
+  }
+  return true;
+}
+
+void Completer::left() {
+  if (window_since_ == Time::never()) return;
+  stalled_window_ += w_.scheduler.now() - std::exchange(window_since_, Time::never());
+  serve();
+}
+
+void Completer::sent(NicQueuePair& qp, Psn psn, Time ready) {
+  qp.acked = psn + 1;
+  advance(qp, ready);
+}
+
+/// Everything before `limit` has been acknowledged.
+void Completer::acknowledge(NicQueuePair& qp, Psn limit, Time ready) {
+  if (limit - qp.acked <= 0) return;
+  qp.acked = limit;
+  advance(qp, ready);
+  retransmitter_->progress(qp);
 }
 
 /// True: there is no room for another completion; go_on() runs when there is.
 bool Completer::wait_for_writer() {
-  if (cqe_writer_.has_room()) return false;
-  if (writer_since_ == Time::never()) writer_since_ = scheduler_.now();
+  if (w_.cqe_writer.has_room()) return false;
+  if (writer_since_ == Time::never()) writer_since_ = w_.scheduler.now();
   return true;
 }
 
 void Completer::go_on() {
-  if (writer_since_ != Time::never()) {
-    stalled_writer_ += scheduler_.now() - writer_since_;
-    writer_since_ = Time::never();
-  }
-  for (std::size_t n = failing_.size(); n != 0; --n) retry_failed(failing_.take());
-  flush_waiting();
-  if (!acks_waiting_.empty() && acks_waiting_.front().entered) serve();
+  if (writer_since_ != Time::never())
+    stalled_writer_ += w_.scheduler.now() - std::exchange(writer_since_, Time::never());
+  while (!completing_.empty() && complete_some(*completing_.front(), w_.scheduler.now()))
+    completing_.take()->completing = false;
 }
 
-/// False: it waits for the CQE writer, and is to be called again.
-bool Completer::acknowledge(NicQueuePair& qp, abi::QpContext& context, Waiting& waiting,
-                            Time ready) {
-  const Packet& packet = *waiting.packet;
-  const Aeth& aeth = packet.aeth;
-  const Psn psn = packet.bth.psn;
-  const bool usable = packet.bth.opcode == Opcode::kAcknowledge && !aeth.is_rnr_nak() &&
-                      sends(context.state) && psn - context.next_send_psn < 0;
-  if (!usable) {
-    ++unexpected_;
-    return true;
-  }
-  if (!waiting.reported)
-    probe(ready, ProbeKind::kAckReceived, packet.work_request, packet.id, psn.value(),
-          aeth.syndrome);
-  waiting.reported = true;
-  if (!complete_before(qp, context, aeth.is_ack() ? psn + 1 : psn, ready)) return false;
-  if (!aeth.is_ack() && sends(context.state) &&
-      !fail_front(qp, context, status_of(aeth.nak_code()), ready))
-    return false;
-  ++(aeth.is_ack() ? acks_ : naks_);
-  return true;
+void Completer::advance(NicQueuePair& qp, Time ready) {
+  if (qp.completing) return;
+  if (completing_.empty() && complete_some(qp, ready)) return;
+  qp.completing = true;
+  completing_.push(&qp);
+  if (completing_.size() == 1) return;
+  go_on();
 }
 
-/// Completes the messages whose last PSN precedes `limit`. False: not all of them yet.
-bool Completer::complete_before(NicQueuePair& qp, const abi::QpContext& context, Psn limit,
-                                Time ready) {
+/// Completes the queue pair's messages as far as they are done, or all of them if it is in error.
+/// False: the CQE writer has no room.
+bool Completer::complete_some(NicQueuePair& qp, Time ready) {
+  bool answered = false;
   while (!qp.outstanding.empty()) {
     const OutstandingMessage& front = qp.outstanding.front();
-    if (front.local_error != CompletionStatus::kSuccess)
-      return fail_front(qp, *contexts_.peek(qp.qpn.value()), front.local_error, ready);
-    if (front.last_psn - limit >= 0) return true;
-    if (front.signaled) {
-      if (wait_for_writer()) return false;
-      complete(qp, context.send_cqn, front, CompletionStatus::kSuccess, ready);
+    const bool done = front.has_answer() ? !qp.reads.empty() && qp.reads.front().id == front.id &&
+                                               qp.reads.front().done()
+                                         : front.last_psn - qp.acked < 0;
+    CompletionStatus status = CompletionStatus::kSuccess;
+    if (front.local_error != CompletionStatus::kSuccess && !qp.failed) {
+      retry_failed(qp.qpn.value());
+      break;
     }
-    ++completed_;
+    if (!done && !qp.failed) break;
+    if (!done || front.local_error != CompletionStatus::kSuccess)
+      status = std::exchange(qp.failure, CompletionStatus::kFlushed);
+    if (status != CompletionStatus::kSuccess || front.signaled) {
+      if (wait_for_writer()) {
+        if (status != CompletionStatus::kSuccess) qp.failure = status;
+        return false;
+      }
+      complete(qp, front, status, ready);
+    }
+    if (front.has_answer() && !qp.reads.empty() && qp.reads.front().id == front.id) {
+      qp.reads.pop();
+      answered = true;
+    }
+    if (status == CompletionStatus::kSuccess) ++completed_;
     qp.outstanding.pop();
   }
+  if (qp.failed) return flush_unsent(qp);
+  if (answered) requester_->ready(qp);
   return true;
 }
 
-/// The oldest message fails; if it is still being sent, it is the one at the head of the queue.
-/// False: it has to wait for the CQE writer.
-bool Completer::fail_front(NicQueuePair& qp, abi::QpContext& context, CompletionStatus status,
-                           Time ready) {
-  if (wait_for_writer()) return false;
-  OutstandingMessage failed;
-  if (!qp.outstanding.empty()) {
-    failed = qp.outstanding.front();
-    qp.outstanding.pop();
-  } else if (qp.has_wqe_to_send() && qp.started) {
+/// What has been fetched and not sent: the message being sent fails, the others are flushed.
+bool Completer::flush_unsent(NicQueuePair& qp) {
+  while (qp.has_wqe_to_send()) {
+    if (wait_for_writer()) return false;
     const SendWqe& wqe = qp.wqe(qp.sending);
-    failed.wqe_index = wqe.block;
-    failed.opcode = wqe.opcode;
-    failed.id = wqe.id;
+    OutstandingMessage message;
+    message.wqe_index = wqe.block;
+    message.opcode = wqe.opcode;
+    message.id = wqe.id;
+    complete(qp, message, std::exchange(qp.failure, CompletionStatus::kFlushed),
+             w_.scheduler.now());
     ++qp.sending;
-  } else {
-    ++unexpected_;
-    return true;
   }
-  complete(qp, context.send_cqn, failed, status, ready);
-  enter_error(qp, context, status);
+  qp.offset = 0;
+  qp.started = qp.resumed = false;
+  qp.retire_wqes();
+  wqe_fetch_->resume(qp.qpn);
   return true;
 }
 
@@ -162,6 +359,7 @@ void Completer::message_failed(NicQueuePair& qp, WorkRequestId id, CompletionSta
   if (!found) {
     const SendWqe& wqe = qp.wqe(qp.sending);
     OutstandingMessage message;
+    message.first_psn = message.last_psn = qp.message_psn;
     message.wqe_index = wqe.block;
     message.opcode = wqe.opcode;
     message.local_error = status;
@@ -171,73 +369,43 @@ void Completer::message_failed(NicQueuePair& qp, WorkRequestId id, CompletionSta
     qp.offset = 0;
     qp.started = false;
   }
-  retry_failed(qp.qpn.value());
+  advance(qp, w_.scheduler.now());
 }
 
+/// The oldest message failed at home: the queue pair goes to error with its status.
 void Completer::retry_failed(std::uint64_t qpn) {
   const auto index = static_cast<std::uint32_t>(qpn);
-  abi::QpContext* context = contexts_.lookup(index, call<&Completer::retry_failed>(this, qpn));
+  abi::QpContext* context = w_.contexts.lookup(index, call<&Completer::retry_failed>(this, qpn));
   if (context == nullptr) return;
-  NicQueuePair& qp = qps_.at(Qpn(index));
-  if (qp.outstanding.empty()) return;
+  NicQueuePair& qp = w_.qps.at(Qpn(index));
+  if (qp.outstanding.empty() || qp.failed) return;
   const CompletionStatus status = qp.outstanding.front().local_error;
-  if (status != CompletionStatus::kSuccess && !fail_front(qp, *context, status, scheduler_.now()))
-    failing_.push(qpn);
+  if (status != CompletionStatus::kSuccess) fail(qp, *context, status);
+}
+
+void Completer::fail(NicQueuePair& qp, abi::QpContext& context, CompletionStatus status) {
+  if (context.state == QpState::kErr) return;
+  qp.failure = status;
+  enter_error(qp, context, status);
 }
 
 void Completer::enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause) {
   if (context.state == QpState::kErr) return;
   context.state = QpState::kErr;
-  contexts_.mark_dirty(qp.qpn.value());
-  probe(scheduler_.now(), ProbeKind::kQpError, {}, 0, qp.qpn.value(),
-        static_cast<std::uint64_t>(cause));
-  flush(qp, context);
-}
-
-void Completer::flush(NicQueuePair& qp, const abi::QpContext& context) {
+  w_.contexts.mark_dirty(qp.qpn.value());
+  qp.failed = true;
+  qp.paused = false;
+  qp.send_cqn = context.send_cqn;
   qp.void_window();
-  qp.flush_cqn = context.send_cqn;
-  if (!qp.flushing) flushing_.push(&qp);
-  qp.flushing = true;
-  flush_waiting();
+  ++qp.scatter_epoch;
+  retransmitter_->stop_timer(qp);
+  probe(w_.scheduler.now(), ProbeKind::kQpError, {}, 0, qp.qpn.value(),
+        static_cast<std::uint64_t>(cause));
+  advance(qp, w_.scheduler.now());
+  responder_->flush_receives(qp);
 }
 
-/// In the order in which the queue pairs went to error.
-void Completer::flush_waiting() {
-  while (!flushing_.empty() && flush_some(*flushing_.front())) {
-    NicQueuePair& qp = *flushing_.take();
-    qp.flushing = false;
-    qp.retire_wqes();
-    wqe_fetch_->resume(qp.qpn);
-  }
-}
-
-/// False: not all yet.
-bool Completer::flush_some(NicQueuePair& qp) {
-  const Time now = scheduler_.now();
-  while (!qp.outstanding.empty()) {
-    if (wait_for_writer()) return false;
-    complete(qp, qp.flush_cqn, qp.outstanding.front(), CompletionStatus::kFlushed, now);
-    qp.outstanding.pop();
-    ++flushed_;
-  }
-  while (qp.has_wqe_to_send()) {
-    if (wait_for_writer()) return false;
-    const SendWqe& wqe = qp.wqe(qp.sending);
-    OutstandingMessage message;
-    message.wqe_index = wqe.block;
-    message.opcode = wqe.opcode;
-    message.id = wqe.id;
-    complete(qp, qp.flush_cqn, message, CompletionStatus::kFlushed, now);
-    ++qp.sending;
-    ++flushed_;
-  }
-  qp.offset = 0;
-  qp.started = false;
-  return true;
-}
-
-void Completer::complete(const NicQueuePair& qp, Cqn cqn, const OutstandingMessage& message,
+void Completer::complete(const NicQueuePair& qp, const OutstandingMessage& message,
                          CompletionStatus status, Time ready) {
   abi::Cqe cqe;
   cqe.opcode = status == CompletionStatus::kSuccess ? abi::CqeOpcode::kRequest
@@ -246,22 +414,32 @@ void Completer::complete(const NicQueuePair& qp, Cqn cqn, const OutstandingMessa
   cqe.qpn = qp.qpn;
   cqe.wqe_counter = message.wqe_index;
   cqe.byte_count = message.bytes;
-  cqe_writer_.write(cqn, cqe, message.id, ready);
+  if (status == CompletionStatus::kFlushed)
+    ++flushed_;
+  else if (status != CompletionStatus::kSuccess)
+    ++failed_;
+  w_.cqe_writer.write(qp.send_cqn, cqe, message.id, ready);
 }
 
 void Completer::report(const MetricScope& scope) const {
   scope.count("acks", acks_, "acknowledgements received");
   scope.count("naks", naks_, "negative acknowledgements received");
+  scope.count("answers", answers_, "READ responses and answers to atomics taken");
+  scope.bytes("payload_bytes", answered_, "bytes of them, written to host memory");
+  scope.count("lost_answers", lost_answers_, "READ responses or answers that did not come");
   scope.count("unexpected", unexpected_, "responses that answer nothing outstanding");
   scope.count("completed", completed_, "work requests completed with success");
-  scope.count("flushed", flushed_, "work requests flushed");
+  scope.count("req_cqe_error", failed_, "work requests that failed");
+  scope.count("req_cqe_flush_error", flushed_, "work requests flushed");
   scope.time("busy", pipeline_.busy(), "time the completer's pipeline was taken");
-  scope.time("stalled.interval", pipeline_.stalled(), "acknowledgements waited for the pipeline");
+  scope.time("stalled.interval", pipeline_.stalled(), "responses waited for the pipeline");
   scope.time("stalled.context", stalled_context_,
-             "time in which an acknowledgement waited for its context");
+             "time in which a response waited for its context");
+  scope.time("stalled.window", stalled_window_,
+             "time in which responses waited for READ data to be written");
   scope.time("stalled.cqe_writer", stalled_writer_,
              "time in which completions waited for the CQE writer");
-  scope.count("occupancy.max", most_waiting_, "most acknowledgements waiting for their context");
+  scope.count("occupancy.max", most_waiting_, "most responses waiting");
 }
 
 }  // namespace rnicsim

@@ -61,6 +61,15 @@ class HostTableCache {
     count_ = count;
   }
   bool in_range(std::uint32_t index) const { return index < count_; }
+  PhysicalAddress address_of(std::uint32_t index) const {
+    return PhysicalAddress(base_.value() + std::uint64_t{index} * Entry::kBytes);
+  }
+  /// Of a changed entry only these bytes are the NIC's and written back: the driver may write the
+  /// others at any time.
+  void write_back_only(std::uint32_t offset, std::uint32_t bytes) {
+    write_back_offset_ = offset;
+    write_back_bytes_ = bytes;
+  }
 
   /// The entry if it is cached; else null, and `retry` runs when it has been fetched.
   /// `work_request` names whose fault the fetch is. REQUIRES: in_range(index).
@@ -167,8 +176,7 @@ class HostTableCache {
     DmaRequest request;
     request.engine = DmaEngineId::kTableRead;
     request.purpose = purpose_;
-    request.address =
-        PhysicalAddress(base_.value() + std::uint64_t{misses_in_flight_[at].index} * Entry::kBytes);
+    request.address = address_of(misses_in_flight_[at].index);
     request.bytes = Entry::kBytes;
     request.data = misses_in_flight_[at].bytes;
     request.work_request = work_request;
@@ -209,9 +217,9 @@ class HostTableCache {
     DmaRequest request;
     request.write = true;
     request.purpose = purpose_;
-    request.address = PhysicalAddress(base_.value() + std::uint64_t{index} * Entry::kBytes);
-    request.bytes = Entry::kBytes;
-    request.data = bytes;
+    request.address = PhysicalAddress(address_of(index).value() + write_back_offset_);
+    request.bytes = write_back_bytes_;
+    request.data = bytes + write_back_offset_;
     request.done = call<&HostTableCache::written_back>(this, index);
     pcie_.submit(request);
   }
@@ -250,6 +258,8 @@ class HostTableCache {
   std::deque<Pipeline> ports_;
   PhysicalAddress base_;
   std::uint32_t count_ = 0;
+  std::uint32_t write_back_offset_ = 0;
+  std::uint32_t write_back_bytes_ = Entry::kBytes;
   std::deque<Miss> misses_in_flight_;  ///< addresses must not move while DMA writes into them
   std::vector<Callback> serving_;
   std::deque<Waiting> waiting_;

@@ -105,7 +105,8 @@ void KeyChecker::step(KeyCheck& check, const abi::KeyEntry& entry) {
     case KeyCheck::State::kProtectionDomain:
       check.cycles += config_.protection_domain;
       check.state = KeyCheck::State::kBounds;
-      if (entry.pd != check.pd) refuse(check, KeyFault::kWrongPd);
+      if (entry.pd != check.pd || (entry.window && entry.qpn != check.qpn))
+        refuse(check, KeyFault::kWrongPd);
       break;
     case KeyCheck::State::kBounds:
       check.cycles += config_.bounds;

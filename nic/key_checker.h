@@ -62,6 +62,7 @@ struct KeyCheck {
   VirtualAddress region_address;  ///< bounds: start of the whole access
   std::uint64_t region_length = 0;
   PdNumber pd;
+  Qpn qpn;                 ///< whose access it is: a memory window belongs to one queue pair
   std::uint8_t needs = 0;  ///< AccessFlags bits that the region must have
   bool qp_allows = true;   ///< the queue pair's own rights
   VirtualAddress address;  ///< translate: this packet's part

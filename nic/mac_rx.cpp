@@ -41,7 +41,7 @@ void MacRx::receive(PacketRef packet) {
     return;
   }
   const Bth& bth = packet->bth;
-  if (bth.transport != WireTransport::kRc || !is_defined(bth.transport, bth.opcode)) {
+  if (bth.transport == WireTransport::kCnp || !is_defined(bth.transport, bth.opcode)) {
     ++unknown_opcodes_;
     return;
   }

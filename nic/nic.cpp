@@ -7,6 +7,14 @@ namespace rnicsim {
 
 struct Nic::Blocks {
   Blocks(const std::string& path, const NicWiring& wiring, const NicConfig& config);
+  void cqe_room() {
+    completer.go_on();
+    responder.go_on();
+  }
+  void response_started() {
+    responder.response_started();
+    read_responder.response_started();
+  }
 
   Clock clock;
   PcieEndpoint pcie;
@@ -14,6 +22,7 @@ struct Nic::Blocks {
   CqContextCache cq_contexts;
   KeyCache keys;
   TranslationCache translations;
+  SrqContextCache srqs;
   QueuePairTable qps;
   KeyChecker local_keys;
   KeyChecker remote_keys;
@@ -21,10 +30,14 @@ struct Nic::Blocks {
   MacTx mac_tx;
   MacRx mac_rx;
   CqeWriter cqe_writer;
+  ReceiveQueues receives;
+  AtomicUnit atomics;
+  Retransmitter retransmitter;
   Completer completer;
   WqeFetch wqe_fetch;
   Requester requester;
   Responder responder;
+  ReadResponder read_responder;
   CommandUnit command_unit;
   Doorbell doorbell;
 };
@@ -40,29 +53,42 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
            seed_for(w.seed, path + ".key_cache")),
       translations(w.scheduler, pcie, config.translation_cache,
                    seed_for(w.seed, path + ".translation_cache")),
+      srqs(w.scheduler, pcie, config.srq_context_cache, DmaPurpose::kSrqContext,
+           path + ".srq_context_cache", seed_for(w.seed, path + ".srq_context_cache")),
       local_keys(clock, keys, translations, config.key_checker),
       remote_keys(clock, keys, translations, config.key_checker),
       port(w.identity, w.packets),
       mac_tx(w.scheduler, w.port_rate, config.mac_tx),
       mac_rx(w.scheduler, clock, config.mac_rx, path + ".mac_rx"),
       cqe_writer(w.scheduler, clock, pcie, cq_contexts, config.cqe_writer),
-      completer(w.scheduler, clock, contexts, qps, cqe_writer, config.completer),
+      receives(w.scheduler, clock, pcie, srqs, config.receive_queues),
+      atomics(w.scheduler, clock, pcie, config.atomic_unit),
+      retransmitter(w.scheduler, contexts, qps, config.retransmitter),
+      completer({w.scheduler, clock, pcie, contexts, qps, local_keys, cqe_writer, w.elided_payload},
+                config.completer),
       wqe_fetch(w.scheduler, clock, pcie, contexts, qps, config.wqe_fetch, w.index),
       requester(
           {w.scheduler, clock, pcie, contexts, qps, local_keys, port, mac_tx, w.elided_payload},
           config.requester),
-      responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, mac_rx},
+      responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, mac_rx,
+                 cqe_writer, receives, atomics, w.elided_payload,
+                 config.retransmitter.mode == Retransmission::kGoBack0},
                 config.responder),
+      read_responder(
+          {w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, w.elided_payload},
+          config.read_responder),
       command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, qps, completer,
-                    wqe_fetch, requester, responder},
+                    wqe_fetch, requester, responder, read_responder},
                    config.command_unit),
       doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit) {
   mac_rx.connect(responder, completer);
-  completer.connect(wqe_fetch, mac_rx);
-  cqe_writer.connect(call<&Completer::go_on>(&completer));
+  completer.connect(wqe_fetch, mac_rx, requester, responder, retransmitter);
+  retransmitter.connect(completer, requester, wqe_fetch);
   wqe_fetch.connect(requester, completer);
-  requester.connect(completer, wqe_fetch);
-  responder.connect(completer);
+  requester.connect(completer, wqe_fetch, retransmitter);
+  responder.connect(completer, read_responder);
+  read_responder.connect(completer);
+  cqe_writer.connect(call<&Nic::Blocks::cqe_room>(this));
 }
 
 Nic::Nic(const sc_core::sc_module_name& module_name, const NicWiring& wiring,
@@ -78,7 +104,7 @@ PacketSink& Nic::port() { return blocks_->mac_rx; }
 
 void Nic::connect(PacketSink& link) {
   blocks_->mac_tx.connect(link, call<&Requester::packet_started>(&blocks_->requester),
-                          call<&Responder::response_started>(&blocks_->responder));
+                          call<&Blocks::response_started>(blocks_.get()));
 }
 
 Nic::PortTotals Nic::totals() const {
@@ -89,7 +115,8 @@ Nic::PortTotals Nic::totals() const {
 bool Nic::idle() const {
   const Blocks& b = *blocks_;
   return b.pcie.idle() && b.mac_tx.idle() && b.requester.idle() && b.responder.idle() &&
-         b.completer.idle() && b.cqe_writer.idle() && b.command_unit.idle() && b.doorbell.idle();
+         b.completer.idle() && b.read_responder.idle() && b.receives.idle() && b.atomics.idle() &&
+         b.cqe_writer.idle() && b.command_unit.idle() && b.doorbell.idle();
 }
 
 void Nic::attach(ProbeSink* sink, std::uint32_t component) {
@@ -98,6 +125,8 @@ void Nic::attach(ProbeSink* sink, std::uint32_t component) {
   b.wqe_fetch.probe.attach(sink, component);
   b.requester.probe.attach(sink, component);
   b.responder.probe.attach(sink, component);
+  b.read_responder.probe.attach(sink, component);
+  b.retransmitter.probe.attach(sink, component);
   b.completer.probe.attach(sink, component);
   b.cqe_writer.probe.attach(sink, component);
   b.mac_tx.probe.attach(sink, component);
@@ -122,6 +151,11 @@ void Nic::report(const MetricScope& scope) const {
   b.remote_keys.report(scope.child("key_checker"));
   b.requester.report(scope.child("requester"));
   b.responder.report(scope.child("responder"));
+  b.read_responder.report(scope.child("read_responder"));
+  b.retransmitter.report(scope.child("retransmitter"));
+  b.srqs.report(scope.child("srq_context_cache"));
+  b.receives.report(scope.child("receive_queues"));
+  b.atomics.report(scope.child("atomic_unit"));
   b.completer.report(scope.child("completer"));
   b.cqe_writer.report(scope.child("cqe_writer"));
   b.pcie.report(scope.child("pcie_endpoint"));

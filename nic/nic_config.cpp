@@ -12,11 +12,16 @@ void NicConfig::describe(Fields& fields) {
   fields.object("wqe_fetch", wqe_fetch, "fetch of send queue entries");
   fields.object("qp_context_cache", qp_context_cache, "cache of queue pair contexts");
   fields.object("cq_context_cache", cq_context_cache, "cache of completion queue contexts");
+  fields.object("srq_context_cache", srq_context_cache, "cache of shared receive queue contexts");
   fields.object("key_cache", key_cache, "cache of memory key entries");
   fields.object("translation_cache", translation_cache, "the TLB");
   fields.object("key_checker", key_checker, "state machine that checks keys");
   fields.object("requester", requester, "turns work requests into packets");
   fields.object("responder", responder, "takes request packets");
+  fields.object("read_responder", read_responder, "sends the data of READs");
+  fields.object("retransmitter", retransmitter, "what is sent again, and from where on");
+  fields.object("receive_queues", receive_queues, "fetch of receive queue entries");
+  fields.object("atomic_unit", atomic_unit, "executes atomics on host memory");
   fields.object("completer", completer, "takes acknowledgements");
   fields.object("cqe_writer", cqe_writer, "writes completion entries");
   fields.object("mac_tx", mac_tx, "transmit side of the port");

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "model/units.h"
+#include "nic/atomic_unit.h"
 #include "nic/command_unit.h"
+#include "nic/completer.h"
 #include "nic/cqe_writer.h"
 #include "nic/doorbell.h"
 #include "nic/host_table_cache.h"
@@ -11,8 +13,11 @@
 #include "nic/mac_rx.h"
 #include "nic/mac_tx.h"
 #include "nic/pcie_endpoint.h"
+#include "nic/read_responder.h"
+#include "nic/receive_queue.h"
 #include "nic/requester.h"
 #include "nic/responder.h"
+#include "nic/retransmitter.h"
 #include "nic/translation_cache.h"
 #include "nic/wqe_fetch.h"
 
@@ -26,12 +31,17 @@ struct NicConfig {
   WqeFetchConfig wqe_fetch;
   HostTableCacheConfig qp_context_cache;
   HostTableCacheConfig cq_context_cache;
+  HostTableCacheConfig srq_context_cache;
   HostTableCacheConfig key_cache{{}, 8, Cycles(4), Cycles(1)};
   TranslationCacheConfig translation_cache;
   KeyCheckerConfig key_checker;
   RequesterConfig requester;
   ResponderConfig responder;
-  PipelineConfig completer{Cycles(10), Cycles(2)};
+  ReadResponderConfig read_responder;
+  RetransmitterConfig retransmitter;
+  ReceiveQueuesConfig receive_queues;
+  AtomicUnitConfig atomic_unit;
+  CompleterConfig completer;
   CqeWriterConfig cqe_writer;
   MacTxConfig mac_tx;
   MacRxConfig mac_rx;

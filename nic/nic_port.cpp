@@ -3,6 +3,22 @@
 
 namespace rnicsim {
 
+namespace {
+
+WireTransport transport_of(Transport transport) {
+  switch (transport) {
+    case Transport::kRc:
+      return WireTransport::kRc;
+    case Transport::kUc:
+      return WireTransport::kUc;
+    case Transport::kUd:
+      break;
+  }
+  return WireTransport::kUd;
+}
+
+}  // namespace
+
 PacketRef NicPort::make(const abi::QpContext& qp, Opcode opcode, Psn psn) {
   PacketRef packet = pool_.create();
   ++made_;
@@ -18,6 +34,20 @@ PacketRef NicPort::make(const abi::QpContext& qp, Opcode opcode, Psn psn) {
   packet->bth.opcode = opcode;
   packet->bth.dest_qp = qp.remote_qpn;
   packet->bth.psn = psn;
+  packet->bth.transport = transport_of(qp.transport);
+  return packet;
+}
+
+PacketRef NicPort::make_datagram(const abi::QpContext& qp, const abi::DatagramSegment& to,
+                                 Qpn source, Opcode opcode) {
+  PacketRef packet = make(qp, opcode, qp.next_send_psn);
+  packet->eth.destination = to.mac;
+  packet->ipv4.dscp = to.dscp;
+  packet->ipv4.destination = to.ip;
+  packet->udp.source_port = to.udp_source_port;
+  packet->bth.dest_qp = to.qpn;
+  packet->deth.q_key = to.qkey;
+  packet->deth.source_qp = source;
   return packet;
 }
 

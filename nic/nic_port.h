@@ -20,6 +20,9 @@ class NicPort {
 
   /// A packet of `qp` to its remote side. IPv4 identification counts up per NIC.
   PacketRef make(const abi::QpContext& qp, Opcode opcode, Psn psn);
+  /// A datagram of queue pair `source` to where its address vector says.
+  PacketRef make_datagram(const abi::QpContext& qp, const abi::DatagramSegment& to, Qpn source,
+                          Opcode opcode);
   const PortIdentity& identity() const { return identity_; }
 
  private:

@@ -5,20 +5,46 @@
 
 namespace rnicsim {
 
-SendWqe SendWqe::decode(const std::uint8_t* wqe, const abi::ControlSegment& control) {
+namespace {
+
+bool has_remote_address(abi::WqeOpcode opcode) {
+  return opcode == abi::WqeOpcode::kRdmaWrite || opcode == abi::WqeOpcode::kRdmaWriteImm ||
+         is_read(opcode) || is_atomic(opcode);
+}
+
+}  // namespace
+
+SendWqe SendWqe::decode(const std::uint8_t* wqe, const abi::ControlSegment& control,
+                        bool datagram) {
   SendWqe out;
   out.block = control.wqe_index;
   out.blocks = static_cast<std::uint16_t>(control.blocks());
   out.opcode = control.opcode;
   out.signaled = (control.flags & abi::ControlSegment::kSignaled) != 0;
+  out.solicited = (control.flags & abi::ControlSegment::kSolicited) != 0;
+  out.fence = (control.flags & abi::ControlSegment::kFence) != 0;
+  out.immediate = control.immediate;
   const std::uint32_t end =
       std::min<std::uint32_t>(control.segments * abi::kSegmentBytes, abi::kMaxWqeBytes);
   std::uint32_t at = abi::kSegmentBytes;
-  if (control.opcode == abi::WqeOpcode::kRdmaWrite) {
+  // `wqe` has room for the longest entry, so what a short one lacks is read and then refused.
+  if (datagram) {
+    out.datagram = abi::DatagramSegment::read(wqe + at);
+    at += abi::DatagramSegment::kBytes;
+  }
+  if (has_remote_address(out.opcode)) {
     out.remote = abi::RemoteAddressSegment::read(wqe + at);
     at += abi::kSegmentBytes;
-    out.malformed = at > end;
   }
+  if (is_atomic(out.opcode)) {
+    out.atomic = abi::AtomicSegment::read(wqe + at);
+    at += abi::kSegmentBytes;
+  }
+  if (out.opcode == abi::WqeOpcode::kBindWindow) {
+    out.bind = abi::BindSegment::read(wqe + at);
+    at += abi::BindSegment::kBytes;
+  }
+  out.malformed = at > end;
   while (at < end) {
     if (abi::InlineSegment::is_inline(wqe + at)) {
       const abi::InlineSegment segment = abi::InlineSegment::read(wqe + at);
@@ -57,19 +83,36 @@ void NicQueuePair::void_window() {
   for (std::size_t i = 0; i < to_send.size(); ++i) to_send.at(i).gathering = 0;
 }
 
-void NicQueuePair::reset(std::uint16_t first_block) {
-  oldest_block = decoded_block = first_block;
+void NicQueuePair::refetch_from(std::uint16_t block) {
+  oldest_block = decoded_block = block;
   first_wqe += static_cast<std::uint32_t>(to_send.size());
   sending = first_wqe;
   to_send.clear();
+  fetch_void = fetching;
+}
+
+void NicQueuePair::reset(std::uint16_t first_block) {
+  refetch_from(first_block);
   offset = 0;
-  started = send_stopped = false;
+  started = resumed = send_stopped = paused = false;
   ++epoch;
+  ++scatter_epoch;
   next_wqe_at = Time();
   since_ack_request = 0;
   outstanding.clear();
-  receiving = receive_failed = nak_sent = false;
+  reads.clear();
+  failed = false;
+  failure = CompletionStatus::kFlushed;
+  deadline = Time::never();
+  ++timer_generation;
+  retries = rnr_retries = 0;
+  receiving = receiving_send = receive_failed = nak_sent = false;
+  receive = 0;
   receive_left = 0;
+  owed.clear();
+  ++response_epoch;
+  answers_under_way = 0;
+  atomics.clear();
 }
 
 }  // namespace rnicsim

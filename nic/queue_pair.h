@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What the NIC keeps of a queue pair beside its context (model/nic_abi, in the context cache):
-// prefetched WQEs, the message being sent, messages sent and not acknowledged, the message being
-// received.
+// prefetched WQEs, the message being sent, messages sent and not acknowledged, READs not answered,
+// the message being received, responses owed. WQEs of messages that have to be sent again are
+// fetched from the send queue again.
 //
-// Approximates: this window is not part of the context that is evicted and fetched again; a real
-// NIC re-reads WQEs of unacknowledged messages from the send queue when it must.
+// Approximates: this state is not part of the context that is evicted and fetched again.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "model/headers.h"
 #include "model/nic_abi.h"
 #include "model/ring.h"
 #include "model/units.h"
@@ -28,8 +29,14 @@ struct SendWqe {
   std::uint16_t blocks = 0;
   abi::WqeOpcode opcode = abi::WqeOpcode::kNop;
   bool signaled = false;
+  bool solicited = false;
+  bool fence = false;
   bool malformed = false;
+  std::uint32_t immediate = 0;  ///< or the key to invalidate
   abi::RemoteAddressSegment remote;
+  abi::AtomicSegment atomic;
+  abi::DatagramSegment datagram;
+  abi::BindSegment bind;
   std::uint8_t segment_count = 0;
   std::array<abi::DataSegment, kMaxSegments> segments;
   std::uint16_t inline_at = 0;  ///< byte offset in the WQE of inline data, if inline_bytes != 0
@@ -39,19 +46,68 @@ struct SendWqe {
   WorkRequestId id;
   Time decoded;  ///< may be sent from then on
 
-  /// Takes the bytes of one whole WQE apart.
-  static SendWqe decode(const std::uint8_t* wqe, const abi::ControlSegment& control);
+  /// Takes the bytes of one whole WQE apart. `datagram`: its queue pair is of that kind.
+  static SendWqe decode(const std::uint8_t* wqe, const abi::ControlSegment& control, bool datagram);
 };
+
+/// Whether the operation is answered with data, and how.
+constexpr bool is_read(abi::WqeOpcode opcode) { return opcode == abi::WqeOpcode::kRdmaRead; }
+constexpr bool is_atomic(abi::WqeOpcode opcode) {
+  return opcode == abi::WqeOpcode::kAtomicCompareSwap || opcode == abi::WqeOpcode::kAtomicFetchAdd;
+}
+/// Executed by the NIC alone: no packet.
+constexpr bool is_local(abi::WqeOpcode opcode) {
+  return opcode == abi::WqeOpcode::kNop || opcode == abi::WqeOpcode::kBindWindow ||
+         opcode == abi::WqeOpcode::kLocalInvalidate;
+}
 
 /// A message that has been sent, wholly or not at all if it failed at home.
 struct OutstandingMessage {
-  Psn last_psn;
+  Psn first_psn;
+  Psn last_psn;  ///< of a READ, that of the last response
   std::uint16_t wqe_index = 0;
   abi::WqeOpcode opcode = abi::WqeOpcode::kNop;
   bool signaled = false;
   CompletionStatus local_error = CompletionStatus::kSuccess;
   std::uint32_t bytes = 0;
   WorkRequestId id;
+  bool has_answer() const { return is_read(opcode) || is_atomic(opcode); }
+};
+
+/// A READ or atomic whose answer has not come whole.
+struct OutstandingRead {
+  Psn next_psn;  ///< of the response that is expected
+  Psn last_psn;
+  bool atomic = false;
+  std::uint32_t length = 0;  ///< of the whole message
+  std::uint32_t received = 0;
+  std::uint32_t scattering = 0;  ///< responses that are on their way to host memory
+  bool answered = false;         ///< the last response has come
+  std::uint8_t segment_count = 0;
+  std::array<abi::DataSegment, SendWqe::kMaxSegments> segments;
+  WorkRequestId id;
+  bool done() const { return answered && scattering == 0; }
+};
+
+/// What the responder owes: an acknowledgement, or the data of a READ, a packet at a time.
+struct OwedResponse {
+  enum class Kind : std::uint8_t { kAcknowledge, kRead, kAtomic };
+  Kind kind = Kind::kAcknowledge;
+  Aeth aeth;
+  Psn psn;  ///< of the next packet
+  MemoryKey key;
+  VirtualAddress address;
+  std::uint32_t length = 0;  ///< of the READ
+  std::uint32_t offset = 0;  ///< of it already given to packets
+  std::uint64_t original = 0;
+  WorkRequestId id;
+};
+
+/// The answer to an atomic, kept for a request that comes again.
+struct SavedAtomic {
+  Psn psn;
+  std::uint64_t original = 0;
+  bool known = false;
 };
 
 struct NicQueuePair {
@@ -67,6 +123,7 @@ struct NicQueuePair {
   std::uint16_t oldest_block = 0;   ///< first block still needed
   std::uint16_t decoded_block = 0;  ///< first block not yet part of a decoded WQE
   bool fetching = false;
+  bool fetch_void = false;  ///< what the present fetch brings is not what is wanted any more
   bool waits_for_fetch = false;
 
   // Requester
@@ -74,25 +131,56 @@ struct NicQueuePair {
   std::uint32_t first_wqe = 0;  ///< number of to_send.front(), counting decoded WQEs
   std::uint32_t sending = 0;    ///< number of the WQE being cut into packets
   std::uint64_t offset = 0;     ///< bytes of it already given to packets
+  Psn message_psn;              ///< its first
   bool started = false;         ///< a packet of it has been made
+  bool resumed = false;         ///< the front of to_send begins at `offset`: it is sent again
   bool queued = false;          ///< stands in the transmit scheduler
   bool send_stopped = false;    ///< a message failed at home; nothing more is sent
+  bool paused = false;          ///< waits for the time that an RNR NAK asked for
   Time next_wqe_at;
   std::uint32_t since_ack_request = 0;
   std::uint32_t epoch = 0;  ///< packets in the transmit window of an earlier epoch are void
 
   // Completer
   Ring<OutstandingMessage> outstanding;
-  bool flushing = false;
-  Cqn flush_cqn;
+  Ring<OutstandingRead> reads;
+  std::uint32_t scatter_epoch = 0;  ///< answers of an earlier epoch are not written any more
+  Psn acked;  ///< everything before has been acknowledged (but for READs that `reads` still has)
+  bool failed = false;  ///< in error: `failure` for the oldest message, flushed for the others
+  CompletionStatus failure = CompletionStatus::kFlushed;
+  bool completing = false;  ///< stands in the completer's queue
+  Cqn send_cqn;
+
+  // Retransmission
+  Time timeout = Time::never();   ///< local ACK timeout
+  Time deadline = Time::never();  ///< of the oldest message's acknowledgement
+  bool timer_armed = false;
+  std::uint8_t retries = 0;  ///< since the last progress
+  std::uint8_t rnr_retries = 0;
+  std::uint32_t timer_generation = 0;
 
   // Responder
   bool receiving = false;       ///< inside a message of several packets
+  bool receiving_send = false;  ///< it is a SEND
   bool receive_failed = false;  ///< a request was refused: those behind it write nothing
   bool nak_sent = false;        ///< a sequence-error NAK is out; no other until it is mended
+  Psn receive_first_psn;        ///< of the message that is being received
   MemoryKey receive_key;
   VirtualAddress receive_address;
   std::uint64_t receive_left = 0;
+  std::uint32_t receive = 0;            ///< handle of the receive that a SEND goes to, 0: none
+  std::uint64_t received = 0;           ///< bytes of the SEND so far
+  Ring<OwedResponse> owed;              ///< in PSN order
+  bool responding = false;              ///< stands in the read responder's turns
+  std::uint32_t answers_under_way = 0;  ///< responses made from `owed` and not yet at the port
+  std::uint32_t response_epoch = 0;
+  Ring<SavedAtomic> atomics;  ///< the last ones, oldest first
+  bool flushing_receives = false;
+
+  // Receive queue
+  std::uint32_t receive_queue = 0;  ///< place of its own ring in nic/receive_queue, 0: none yet
+  std::uint64_t receive_asked = 0;  ///< doorbell record read that a packet waits for, 0: none
+  std::uint64_t flush_asked = 0;    ///< and that the flushing of receives waits for
 
   SendWqe& wqe(std::uint32_t number) { return to_send.at(number - first_wqe); }
   bool has_wqe_to_send() const { return sending - first_wqe < to_send.size(); }
@@ -100,6 +188,8 @@ struct NicQueuePair {
   void retire_wqes();
   /// Makes void what stands in the transmit window.
   void void_window();
+  /// Forgets what has been fetched: block `block`, the work request `id`, is next.
+  void refetch_from(std::uint16_t block);
   /// Everything but the number and the buffers, as after creation.
   void reset(std::uint16_t first_block);
 };

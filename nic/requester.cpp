@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nic/completer.h"
+#include "nic/retransmitter.h"
 #include "nic/wqe_fetch.h"
 
 namespace rnicsim {
@@ -13,9 +14,48 @@ namespace {
 constexpr std::uint64_t kMaxMessageBytes = 1ULL << 31;  // IBTA 9.7.2
 constexpr std::uint32_t kPrefetchMask = NicQueuePair::kPrefetchBlocks * abi::kWqeBlockBytes - 1;
 
-Opcode write_opcode(bool first, bool last) {
-  if (first) return last ? Opcode::kWriteOnly : Opcode::kWriteFirst;
-  return last ? Opcode::kWriteLast : Opcode::kWriteMiddle;
+/// First, middle, last or only packet of a WRITE or SEND.
+Opcode data_opcode(abi::WqeOpcode wqe, bool first, bool last) {
+  using abi::WqeOpcode;
+  const bool write = wqe == WqeOpcode::kRdmaWrite || wqe == WqeOpcode::kRdmaWriteImm;
+  if (!last) {
+    if (write) return first ? Opcode::kWriteFirst : Opcode::kWriteMiddle;
+    return first ? Opcode::kSendFirst : Opcode::kSendMiddle;
+  }
+  switch (wqe) {
+    case WqeOpcode::kRdmaWriteImm:
+      return first ? Opcode::kWriteOnlyImm : Opcode::kWriteLastImm;
+    case WqeOpcode::kSend:
+      return first ? Opcode::kSendOnly : Opcode::kSendLast;
+    case WqeOpcode::kSendImm:
+      return first ? Opcode::kSendOnlyImm : Opcode::kSendLastImm;
+    case WqeOpcode::kSendInvalidate:
+      return first ? Opcode::kSendOnlyInvalidate : Opcode::kSendLastInvalidate;
+    default:
+      return first ? Opcode::kWriteOnly : Opcode::kWriteLast;
+  }
+}
+
+bool sends_data(abi::WqeOpcode opcode) {
+  using abi::WqeOpcode;
+  return opcode == WqeOpcode::kRdmaWrite || opcode == WqeOpcode::kRdmaWriteImm ||
+         opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImm ||
+         opcode == WqeOpcode::kSendInvalidate;
+}
+
+/// Whether the transport has the operation (IBTA table 34).
+bool offers(Transport transport, abi::WqeOpcode opcode) {
+  using abi::WqeOpcode;
+  if (opcode == WqeOpcode::kNop) return true;
+  switch (transport) {
+    case Transport::kRc:
+      return sends_data(opcode) || is_read(opcode) || is_atomic(opcode);
+    case Transport::kUc:
+      return sends_data(opcode) && opcode != WqeOpcode::kSendInvalidate;
+    case Transport::kUd:
+      return opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImm;
+  }
+  return false;
 }
 
 /// The data segment that byte `offset` of the message lies in, and where in it.
@@ -48,13 +88,15 @@ Requester::Requester(const Wiring& wiring, const RequesterConfig& config)
       pipeline_(wiring.clock, config.pipeline),
       context_port_(wiring.contexts.add_port(wiring.clock)),
       header_pipeline_(wiring.clock, config.header_pipeline),
-      tx_scheduler_(wiring.scheduler, wiring.qps, call<&Requester::kick>(this)) {}
+      tx_scheduler_(wiring.scheduler, wiring.qps, call<&Requester::kick>(this)),
+      dma_({wiring.scheduler, wiring.clock, wiring.pcie, wiring.key_checker, wiring.elided},
+           DmaEngine::Direction::kGather, *this) {}
 
 void Requester::ready(NicQueuePair& qp) { wait_for_turn(qp, w_.scheduler.now()); }
 
 /// `since`: when the queue pair could have entered the pipeline.
 void Requester::wait_for_turn(NicQueuePair& qp, Time since) {
-  if (qp.queued || qp.send_stopped || !qp.has_wqe_to_send()) return;
+  if (qp.queued || qp.send_stopped || qp.paused || !qp.has_wqe_to_send()) return;
   qp.queued = true;
   if (!qp.started) since = std::max({since, qp.next_wqe_at, qp.wqe(qp.sending).decoded});
   tx_scheduler_.add(qp, since);
@@ -96,9 +138,28 @@ void Requester::serve(NicQueuePair& qp, abi::QpContext& context) {
   // A draining send queue ends the message it is in and begins no other.
   const bool may_send =
       context.state == QpState::kRts || (context.state == QpState::kSqd && qp.started);
-  if (!may_send || qp.send_stopped || !qp.has_wqe_to_send()) return;
+  if (!may_send || qp.send_stopped || qp.paused || !qp.has_wqe_to_send()) return;
+  if (!qp.started && !may_start(qp, context)) return;
   make_packet(qp, context);
   wait_for_turn(qp, entered_);
+}
+
+/// False: the message waits for answers; the completer says when one has come.
+bool Requester::may_start(NicQueuePair& qp, const abi::QpContext& context) {
+  const SendWqe& wqe = qp.to_send.at(qp.sending - qp.first_wqe);
+  // One that is sent again has its place already.
+  const std::size_t own = !qp.reads.empty() && qp.reads.back().id == wqe.id ? 1 : 0;
+  const std::size_t others = qp.reads.size() - own;
+  if (wqe.fence && others != 0) {
+    ++fenced_;
+    return false;
+  }
+  if ((is_read(wqe.opcode) || is_atomic(wqe.opcode)) && others != 0 &&
+      others >= context.max_rd_atomic) {
+    ++read_limited_;
+    return false;
+  }
+  return true;
 }
 
 /// The context has been fetched. It is used at once: by the next turn a cache smaller than the
@@ -115,77 +176,148 @@ void Requester::retry_turn(std::uint64_t number) {
   serve(qp, *context);
 }
 
+CompletionStatus Requester::judge(const abi::QpContext& context, const SendWqe& wqe) const {
+  const bool answered = is_read(wqe.opcode) || is_atomic(wqe.opcode);
+  if (wqe.malformed || !offers(context.transport, wqe.opcode) ||
+      (answered && context.max_rd_atomic == 0) || (answered && wqe.inline_bytes != 0))
+    return CompletionStatus::kLocalQpOperationError;
+  if (wqe.length > kMaxMessageBytes ||
+      (context.transport == Transport::kUd && wqe.length > context.path_mtu()) ||
+      (is_atomic(wqe.opcode) && wqe.length != sizeof(std::uint64_t)))
+    return CompletionStatus::kLocalLengthError;
+  return CompletionStatus::kSuccess;
+}
+
 /// Judges a WQE at its first packet. False: it failed at home.
-bool Requester::start_message(NicQueuePair& qp, const SendWqe& wqe) {
-  CompletionStatus status = CompletionStatus::kSuccess;
-  if (wqe.malformed || wqe.opcode != abi::WqeOpcode::kRdmaWrite)
-    status = CompletionStatus::kLocalQpOperationError;
-  else if (wqe.length > kMaxMessageBytes)
-    status = CompletionStatus::kLocalLengthError;
+bool Requester::start_message(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe) {
   qp.next_wqe_at = entered_ + config_.wqe_interval;
+  qp.send_cqn = context.send_cqn;
+  qp.timeout = ack_timeout(context.ack_timeout);
+  if (!qp.resumed) qp.message_psn = context.next_send_psn;
+  qp.resumed = false;
+  if (qp.outstanding.empty()) qp.acked = context.next_send_psn;
+  const CompletionStatus status = judge(context, wqe);
   if (status == CompletionStatus::kSuccess) return true;
   qp.send_stopped = true;
-  // Packets of earlier messages may still stand in the window: the failure waits its turn there.
-  Slot& slot = window_.push(Slot{});
-  slot.qp = &qp;
-  slot.epoch = qp.epoch;
-  slot.id = wqe.id;
-  slot.failed = status;
-  drain_window();
+  // Packets of earlier messages may still be under way: the failure waits its turn there.
+  DmaEngine::Job job;
+  job.qp = &qp;
+  job.epoch_now = &qp.epoch;
+  job.epoch = qp.epoch;
+  job.id = wqe.id;
+  job.failed = status;
+  dma_.add(std::move(job));
   return false;
 }
 
 void Requester::make_packet(NicQueuePair& qp, abi::QpContext& context) {
   SendWqe& wqe = qp.wqe(qp.sending);
-  if (!qp.started && !start_message(qp, wqe)) return;
+  if (!qp.started && !start_message(qp, context, wqe)) return;
+  if (wqe.opcode == abi::WqeOpcode::kNop) {
+    finish_wqe(qp, wqe, context.next_send_psn + Psn::kMask);
+    qp.retire_wqes();
+    completer_->advance(qp);
+    return;
+  }
+  const bool data = sends_data(wqe.opcode);
   const auto length = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(context.path_mtu(), wqe.length - qp.offset));
-  const std::uint64_t sequence = first_ + window_.size();
-  Slot& slot = window_.push(Slot{});
-  slot.packet = build(qp, context, wqe, length);
-  slot.qp = &qp;
-  slot.epoch = qp.epoch;
-  slot.wqe = qp.sending;
-  slot.id = wqe.id;
-  slot.length = length;
-  slot.offset = qp.offset;
-  slot.made = w_.scheduler.now();
-  slot.check.pd = context.pd;
-  slot.stage = Stage::kNew;
+      data ? std::min<std::uint64_t>(context.path_mtu(), wqe.length - qp.offset) : 0);
+  DmaEngine::Job job;
+  job.packet = data ? build(qp, context, wqe, length) : build_request(qp, context, wqe);
+  job.qp = &qp;
+  job.epoch_now = &qp.epoch;
+  job.epoch = qp.epoch;
+  job.message = qp.sending;
+  job.id = wqe.id;
+  job.offset = qp.offset;
+  job.ready = w_.scheduler.now();
+  job.check.pd = context.pd;
+  if (wqe.inline_bytes == 0)
+    job.bytes = length;
+  else
+    copy_inline(qp, wqe, *job.packet);
   ++wqe.gathering;
+  ++packets_;
   buffered_ += Bytes(length);
   most_buffered_ = std::max(most_buffered_, buffered_);
   qp.started = true;
   qp.offset += length;
-  const Psn psn = slot.packet->bth.psn;
-  if (qp.offset == wqe.length) finish_wqe(qp, wqe, psn);
-  advance(sequence);
+  w_.contexts.mark_dirty(qp.qpn.value());
+  if (!data || qp.offset == wqe.length) finish_wqe(qp, wqe, context.next_send_psn + Psn::kMask);
+  dma_.add(std::move(job));
 }
 
+/// A packet of a WRITE or SEND.
 PacketRef Requester::build(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe,
                            std::uint32_t length) {
   const bool first = qp.offset == 0;
   const bool last = qp.offset + length == wqe.length;
-  PacketRef packet = w_.port.make(context, write_opcode(first, last), context.next_send_psn);
+  const Opcode opcode = data_opcode(wqe.opcode, first, last);
+  PacketRef packet = context.transport == Transport::kUd
+                         ? w_.port.make_datagram(context, wqe.datagram, qp.qpn, opcode)
+                         : w_.port.make(context, opcode, context.next_send_psn);
+  packet->bth.psn = context.next_send_psn;
   ++context.next_send_psn;
-  w_.contexts.mark_dirty(qp.qpn.value());
   packet->work_request = wqe.id;
   packet->payload_elided = w_.elided;
   packet->set_payload_length(Bytes(length));
-  packet->bth.ack_req = last || ++qp.since_ack_request == config_.ack_request_interval;
+  packet->bth.solicited_event = last && wqe.solicited;
+  packet->bth.ack_req = context.transport == Transport::kRc &&
+                        (last || ++qp.since_ack_request == config_.ack_request_interval);
   if (packet->bth.ack_req) qp.since_ack_request = 0;
-  if (first) {
+  if (has_reth(opcode)) {
     packet->reth.virtual_address = wqe.remote.address;
     packet->reth.r_key = wqe.remote.rkey;
     packet->reth.dma_length = static_cast<std::uint32_t>(wqe.length);
   }
-  ++packets_;
+  if (has_immediate(opcode)) packet->immdt.immediate = wqe.immediate;
+  if (has_ieth(opcode)) packet->ieth.r_key = MemoryKey(wqe.immediate);
   return packet;
+}
+
+/// The one packet of a READ or atomic; a READ that is sent again asks for what has not come.
+PacketRef Requester::build_request(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe) {
+  const Psn first = context.next_send_psn;
+  const bool read = is_read(wqe.opcode);
+  const std::uint64_t left = wqe.length - qp.offset;
+  const auto span = static_cast<std::uint32_t>(
+      read ? std::max<std::uint64_t>(divide_up(left, context.path_mtu()), 1) : 1);
+  const Opcode opcode = read                                               ? Opcode::kReadRequest
+                        : wqe.opcode == abi::WqeOpcode::kAtomicCompareSwap ? Opcode::kCompareSwap
+                                                                           : Opcode::kFetchAdd;
+  PacketRef packet = w_.port.make(context, opcode, first);
+  packet->work_request = wqe.id;
+  packet->bth.ack_req = true;
+  if (read) {
+    packet->reth.virtual_address = VirtualAddress(wqe.remote.address.value() + qp.offset);
+    packet->reth.r_key = wqe.remote.rkey;
+    packet->reth.dma_length = static_cast<std::uint32_t>(left);
+  } else {
+    packet->set_atomic_eth(
+        {wqe.remote.address, wqe.remote.rkey, wqe.atomic.swap_or_add, wqe.atomic.compare});
+  }
+  context.next_send_psn = first + span;
+  expect_answer(qp, wqe, first, first + (span - 1));
+  return packet;
+}
+
+void Requester::expect_answer(NicQueuePair& qp, const SendWqe& wqe, Psn first, Psn last) {
+  const bool again = !qp.reads.empty() && qp.reads.back().id == wqe.id;
+  OutstandingRead& read = again ? qp.reads.back() : qp.reads.push(OutstandingRead{});
+  read.next_psn = first;
+  read.last_psn = last;
+  read.atomic = is_atomic(wqe.opcode);
+  read.length = static_cast<std::uint32_t>(wqe.length);
+  read.received = static_cast<std::uint32_t>(qp.offset);
+  read.segment_count = wqe.segment_count;
+  std::copy_n(wqe.segments.begin(), wqe.segment_count, read.segments.begin());
+  read.id = wqe.id;
 }
 
 /// The WQE is wholly cut into packets: it now waits for its acknowledgement.
 void Requester::finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn) {
   OutstandingMessage message;
+  message.first_psn = qp.message_psn;
   message.last_psn = last_psn;
   message.wqe_index = wqe.block;
   message.opcode = wqe.opcode;
@@ -199,149 +331,76 @@ void Requester::finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn) {
   ++messages_;
 }
 
-void Requester::copy_inline(NicQueuePair& qp, const SendWqe& wqe, Slot& slot) {
+void Requester::copy_inline(NicQueuePair& qp, const SendWqe& wqe, Packet& packet) {
   if (w_.elided) return;
   const std::uint64_t start =
-      std::uint64_t{wqe.block} * abi::kWqeBlockBytes + wqe.inline_at + slot.offset;
-  std::uint8_t* to = slot.packet->payload();
-  for (std::uint32_t i = 0; i < slot.length; ++i) to[i] = qp.prefetch[(start + i) & kPrefetchMask];
+      std::uint64_t{wqe.block} * abi::kWqeBlockBytes + wqe.inline_at + qp.offset;
+  std::uint8_t* to = packet.payload();
+  for (std::uint64_t i = 0; i < packet.payload_length.count(); ++i)
+    to[i] = qp.prefetch[(start + i) & kPrefetchMask];
 }
 
-/// Sets up the check of the slot's next part: as much of it as lies in one data segment.
-void Requester::begin_check(Slot& slot, const SendWqe& wqe) {
-  const InSegment at = find_segment(wqe, slot.offset + slot.gathered);
-  KeyCheck& check = slot.check;
-  const PdNumber pd = check.pd;
-  check = KeyCheck{};
-  check.pd = pd;
-  check.not_before = w_.key_checker.enter(w_.scheduler.now());
+/// As much of the packet as lies in one data segment.
+void Requester::begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) {
+  const SendWqe& wqe = job.qp->wqe(job.message);
+  const InSegment at = find_segment(wqe, job.offset + moved);
   check.key = at.segment.lkey;
   check.state = at.offset == 0 ? KeyCheck::State::kKeyLookup : KeyCheck::State::kTranslate;
   check.region_address = at.segment.address;
   check.region_length = at.segment.byte_count;
   check.address = VirtualAddress(at.segment.address.value() + at.offset);
-  check.length = std::min(slot.length - slot.gathered, at.segment.byte_count - at.offset);
-  check.work_request = slot.id;
+  check.length = std::min(job.bytes - moved, at.segment.byte_count - at.offset);
 }
 
-/// Moves a packet's gathering on: checks and translates the next part; its reads follow in order.
-void Requester::advance(std::uint64_t sequence) {
-  Slot& slot = this->slot(sequence);
-  if (slot.is_void()) {
-    set_gathered(slot);
-    return;
-  }
-  const SendWqe& wqe = slot.qp->wqe(slot.wqe);
-  if (wqe.inline_bytes != 0 && slot.gathered != slot.length) {
-    copy_inline(*slot.qp, wqe, slot);
-    slot.gathered = slot.length;
-  }
-  if (slot.gathered == slot.length) {
-    set_gathered(slot);
-    return;
-  }
-  if (slot.stage != Stage::kChecking) {
-    begin_check(slot, wqe);
-    slot.stage = Stage::kChecking;
-  }
-  if (!w_.key_checker.run(slot.check, KeyCheck::State::kPass,
-                          call<&Requester::advance>(this, sequence)))
-    return;
-  slot.ready =
-      w_.clock.after(std::max(slot.check.not_before, w_.scheduler.now()), slot.check.cycles);
-  slot.stage = Stage::kChecked;
-  issue_in_order();
+void Requester::refused(std::uint64_t, DmaEngine::Job& job, KeyFault) {
+  job.failed = CompletionStatus::kLocalProtectionError;
+  job.qp->send_stopped = true;
 }
 
-/// Arms the reads of the oldest packet that has any to issue, once its look-ups are done.
-void Requester::issue_in_order() {
-  issuing_ = std::max(issuing_, first_);
-  while (issuing_ < first_ + window_.size() && slot(issuing_).stage == Stage::kGathered) ++issuing_;
-  if (issuing_ == first_ + window_.size()) return;
-  Slot& next = slot(issuing_);
-  if (next.stage != Stage::kChecked) return;
-  next.stage = Stage::kIssuing;
-  last_issue_ = std::max({last_issue_, next.ready, w_.scheduler.now()});
-  w_.scheduler.at(last_issue_, call<&Requester::issue_reads>(this, issuing_));
-}
-
-void Requester::issue_reads(std::uint64_t sequence) {
-  Slot& slot = this->slot(sequence);
-  if (!slot.is_void() && slot.check.state == KeyCheck::State::kNak) {
-    slot.failed = CompletionStatus::kLocalProtectionError;
-    slot.qp->send_stopped = true;
-    set_gathered(slot);
-    return;
-  }
-  if (!slot.is_void()) read_part(slot, sequence);
-  advance(sequence);
-}
-
-/// A memory without latency answers within submit; the slot stays, as it is not kGathered yet.
-void Requester::read_part(Slot& slot, std::uint64_t sequence) {
-  const KeyCheck& check = slot.check;
+void Requester::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) {
   const Time now = w_.scheduler.now();
-  if (slot.gathered == 0) slot.read_since = now;
-  probe(now, ProbeKind::kTranslated, slot.id, slot.packet->id,
-        static_cast<std::uint64_t>(slot.made.ps()), check.missed ? 1 : 0);
-  probe(now, ProbeKind::kPayloadReadStart, slot.id, slot.packet->id, slot.offset + slot.gathered,
+  probe(now, ProbeKind::kTranslated, job.id, job.packet->id,
+        static_cast<std::uint64_t>(job.ready.ps()), check.missed ? 1 : 0);
+  probe(now, ProbeKind::kPayloadReadStart, job.id, job.packet->id, job.offset + moved,
         check.length);
-  for (std::size_t i = 0; i < check.piece_count; ++i) {
-    DmaRequest request;
-    request.engine = DmaEngineId::kPayloadRead;
-    request.purpose = DmaPurpose::kPayload;
-    request.address = check.pieces[i].address;
-    request.bytes = check.pieces[i].bytes;
-    if (!w_.elided) request.data = slot.packet->payload() + slot.gathered;
-    request.keep = slot.packet;
-    request.work_request = slot.id;
-    request.done = call<&Requester::payload_read>(this, sequence);
-    slot.gathered += request.bytes;
-    ++slot.reading;
-    w_.pcie.submit(std::move(request));
-  }
 }
 
-/// All reads of a packet have been issued (or it needs none, failed, or is void).
-void Requester::set_gathered(Slot& slot) {
-  slot.stage = Stage::kGathered;
-  if (!slot.is_void() && slot.failed == CompletionStatus::kSuccess) {
-    NicQueuePair& qp = *slot.qp;
-    --qp.wqe(slot.wqe).gathering;
-    qp.retire_wqes();
-    wqe_fetch_->resume(qp.qpn);
-  }
-  issue_in_order();
-  drain_window();
+void Requester::issued(const DmaEngine::Job& job) {
+  if (job.is_void() || job.failed != CompletionStatus::kSuccess) return;
+  NicQueuePair& qp = *job.qp;
+  --qp.wqe(job.message).gathering;
+  qp.retire_wqes();
+  wqe_fetch_->resume(qp.qpn);
 }
 
-void Requester::payload_read(std::uint64_t sequence) {
-  Slot& slot = this->slot(sequence);
-  if (--slot.reading != 0) return;
-  if (slot.gathered == slot.length)
-    probe(w_.scheduler.now(), ProbeKind::kPayloadReadEnd, slot.id, slot.packet->id,
-          static_cast<std::uint64_t>(slot.read_since.ps()), slot.length);
-  drain_window();
+void Requester::done(const DmaEngine::Job& job, Time since) {
+  probe(w_.scheduler.now(), ProbeKind::kPayloadReadEnd, job.id, job.packet->id,
+        static_cast<std::uint64_t>(since.ps()), job.bytes);
 }
 
 /// Gives the port what is complete, in order.
-void Requester::drain_window() {
-  while (!window_.empty() && window_.front().complete()) {
-    Slot slot = window_.take();
-    ++first_;
-    NicQueuePair& qp = *slot.qp;
-    const bool void_packet = slot.is_void();
-    if (slot.packet && (void_packet || slot.failed != CompletionStatus::kSuccess))
-      packet_started(slot.packet->payload_length.count());
-    if (void_packet) continue;
-    if (slot.failed != CompletionStatus::kSuccess) {
-      qp.void_window();
-      completer_->message_failed(qp, slot.id, slot.failed);
-      continue;
-    }
-    const Time ready = header_pipeline_.enter(w_.scheduler.now());
-    w_.mac.enqueue(std::move(slot.packet), ready, MacTx::Queue::kRequest);
+bool Requester::leave(std::uint64_t, DmaEngine::Job& job) {
+  NicQueuePair& qp = *job.qp;
+  const bool is_void = job.is_void();
+  if (is_void || job.failed != CompletionStatus::kSuccess) {
+    if (job.packet) packet_started(job.packet->payload_length.count());
+    if (is_void) return true;
+    const WorkRequestId id = job.id;
+    const CompletionStatus failed = job.failed;
+    qp.void_window();
+    completer_->message_failed(qp, id, failed);
+    return true;
   }
+  const bool unreliable = job.packet->bth.transport != WireTransport::kRc;
+  const bool ends = ends_message(job.packet->bth.opcode);
+  const Psn psn = job.packet->bth.psn;
+  const Time ready = header_pipeline_.enter(w_.scheduler.now());
+  w_.mac.enqueue(std::move(job.packet), ready, MacTx::Queue::kRequest);
+  if (!unreliable)
+    retransmitter_->sent(qp);
+  else if (ends)
+    completer_->sent(qp, psn, ready);
+  return true;
 }
 
 void Requester::packet_started(std::uint64_t payload_bytes) {
@@ -352,6 +411,8 @@ void Requester::packet_started(std::uint64_t payload_bytes) {
 void Requester::report(const MetricScope& scope) const {
   scope.count("messages", messages_, "messages cut into packets");
   scope.count("packets", packets_, "request packets made");
+  scope.count("fenced", fenced_, "turns in which a fence waited for READs or atomics");
+  scope.count("read_limited", read_limited_, "turns in which max_rd_atomic held a message back");
   scope.time("busy", pipeline_.busy(), "time the requester's pipeline was taken");
   scope.time("stalled.transmit_buffer", stalled_buffer_,
              "time in which work waited for transmit buffer");

@@ -111,6 +111,11 @@ void WqeFetch::fetched(std::uint64_t argument) {
   NicQueuePair& qp = qps_.at(qpn);
   qp.fetching = false;
   fetch_ended();
+  if (qp.fetch_void) {  // other blocks are wanted since: sent again, or after a reset
+    qp.fetch_void = false;
+    try_fetch(qpn.value());
+    return;
+  }
   if (!fetches_in(context->state) && context->state != QpState::kSqd)
     return;  // reset while the fetch was under way
   hand_over(qp, *context);
@@ -138,7 +143,7 @@ bool WqeFetch::take_block(const abi::ControlSegment& control, const std::uint8_t
 void WqeFetch::hand_over(NicQueuePair& qp, abi::QpContext& context) {
   decode(qp, context);
   if (context.state == QpState::kErr)
-    completer_->flush(qp, context);
+    completer_->advance(qp);
   else
     requester_->ready(qp);
 }
@@ -157,7 +162,7 @@ void WqeFetch::decode(NicQueuePair& qp, abi::QpContext& context) {
     for (std::uint32_t i = 0; i < blocks; ++i)
       std::copy_n(qp.prefetch.data() + ((qp.decoded_block + i) & kMask) * abi::kWqeBlockBytes,
                   abi::kWqeBlockBytes, wqe + i * abi::kWqeBlockBytes);
-    SendWqe decoded = SendWqe::decode(wqe, control);
+    SendWqe decoded = SendWqe::decode(wqe, control, context.transport == Transport::kUd);
     decoded.block = qp.decoded_block;
     decoded.blocks = static_cast<std::uint16_t>(blocks);
     decoded.malformed |= control.qpn != qp.qpn || control.wqe_index != qp.decoded_block ||

@@ -68,10 +68,16 @@ Kind describe(ProbeKind kind) {
       return {"responder", "acknowledgement sent", kPacket};
     case ProbeKind::kAckReceived:
       return {"completer", "acknowledgement received", kPacket};
+    case ProbeKind::kAnswerReceived:
+      return {"completer", "answer received", kPacket};
     case ProbeKind::kCqeWritten:
       return {"cqe_writer", "completion entry written", kMessage};
     case ProbeKind::kQpError:
       return {"completer", "queue pair in error", kFault};
+    case ProbeKind::kTimeout:
+      return {"retransmitter", "no answer in time", kFault};
+    case ProbeKind::kGoBack:
+      return {"retransmitter", "sent again", kFault};
     case ProbeKind::kPacketLost:
       return {"link", "packet lost", kFault};
     case ProbeKind::kPacketDamaged:
@@ -131,8 +137,14 @@ std::string details(const ProbeRecord& r) {
     case ProbeKind::kAckSent:
     case ProbeKind::kAckReceived:
       return acknowledgement(r);
+    case ProbeKind::kAnswerReceived:
+      return fmt::format("psn {}, {} B", r.a, r.b);
     case ProbeKind::kCqeWritten:
       return name_of(static_cast<CompletionStatus>(r.b));
+    case ProbeKind::kTimeout:
+      return fmt::format("qp {}, psn {}", r.a, r.b);
+    case ProbeKind::kGoBack:
+      return fmt::format("from psn {} on, {} packets", r.a, r.b);
     case ProbeKind::kQpError:
       return fmt::format("qp {}: {}", r.a, name_of(static_cast<CompletionStatus>(r.b)));
     case ProbeKind::kPacketLost:

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "nic/read_responder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nic/completer.h"
+
+namespace rnicsim {
+
+namespace {
+
+Opcode response_opcode(bool first, bool last) {
+  if (first) return last ? Opcode::kReadResponseOnly : Opcode::kReadResponseFirst;
+  return last ? Opcode::kReadResponseLast : Opcode::kReadResponseMiddle;
+}
+
+}  // namespace
+
+void ReadResponderConfig::describe(Fields& fields) {
+  fields.object("pipeline", pipeline, "from a queue pair's turn to its payload read");
+  fields.field("buffer", buffer, range(Bytes(8192), Bytes(1 << 26)),
+               "payload bytes between their turn and the port");
+}
+
+ReadResponder::ReadResponder(const Wiring& wiring, const ReadResponderConfig& config)
+    : w_(wiring),
+      config_(config),
+      pipeline_(wiring.clock, config.pipeline),
+      context_port_(wiring.contexts.add_port(wiring.clock)),
+      dma_({wiring.scheduler, wiring.clock, wiring.pcie, wiring.key_checker, wiring.elided},
+           DmaEngine::Direction::kGather, *this) {}
+
+void ReadResponder::owes(NicQueuePair& qp) {
+  if (qp.responding || qp.owed.empty()) return;
+  qp.responding = true;
+  turns_.push(&qp);
+  kick();
+}
+
+void ReadResponder::kick() {
+  if (turn_armed_ || turns_.empty()) return;
+  const Time now = w_.scheduler.now();
+  if (!has_room()) {
+    if (room_since_ == Time::never()) room_since_ = now;
+    return;
+  }
+  if (room_since_ != Time::never())
+    stalled_buffer_ += now - std::exchange(room_since_, Time::never());
+  turn_armed_ = true;
+  w_.scheduler.at(context_port_.enter(pipeline_.enter(now)), call<&ReadResponder::turn>(this));
+}
+
+void ReadResponder::turn() {
+  NicQueuePair& qp = *turns_.take();
+  serve(qp.qpn.value());
+  turn_armed_ = false;
+  kick();
+}
+
+void ReadResponder::serve(std::uint64_t number) {
+  const auto index = static_cast<std::uint32_t>(number);
+  NicQueuePair& qp = w_.qps.at(Qpn(index));
+  const abi::QpContext* context =
+      w_.contexts.lookup(index, call<&ReadResponder::serve>(this, number));
+  if (context == nullptr) return;
+  qp.responding = false;
+  if (qp.owed.empty()) return;  // reset meanwhile
+  DmaEngine::Job job;
+  job.packet = build(qp, *context, qp.owed.front(), job);
+  job.qp = &qp;
+  job.epoch_now = &qp.response_epoch;
+  job.epoch = qp.response_epoch;
+  OwedResponse& owed = qp.owed.front();
+  job.id = owed.id;
+  if (owed.kind != OwedResponse::Kind::kRead || owed.offset == owed.length) qp.owed.pop();
+  ++qp.answers_under_way;
+  ++packets_;
+  const Bytes payload = job.packet->payload_length;
+  payload_ += payload;
+  buffered_ += payload;
+  most_buffered_ = std::max(most_buffered_, buffered_);
+  owes(qp);
+  dma_.add(std::move(job));
+}
+
+PacketRef ReadResponder::build(NicQueuePair& qp, const abi::QpContext& context, OwedResponse& owed,
+                               DmaEngine::Job& job) {
+  static_cast<void>(qp);
+  Opcode opcode = Opcode::kAcknowledge;
+  std::uint32_t bytes = 0;
+  if (owed.kind == OwedResponse::Kind::kAtomic) opcode = Opcode::kAtomicAcknowledge;
+  if (owed.kind == OwedResponse::Kind::kRead) {
+    bytes = std::min(context.path_mtu(), owed.length - owed.offset);
+    opcode = response_opcode(owed.offset == 0, owed.offset + bytes == owed.length);
+  }
+  PacketRef packet = w_.port.make(context, opcode, owed.psn);
+  packet->aeth = owed.aeth;
+  packet->atomic_ack.original = owed.original;
+  packet->work_request = owed.id;
+  packet->payload_elided = w_.elided;
+  packet->set_payload_length(Bytes(bytes));
+  if (bytes != 0) {
+    job.bytes = bytes;
+    job.offset = owed.offset;
+    job.check_set = true;
+    job.check.state = KeyCheck::State::kTranslate;
+    job.check.key = owed.key;
+    job.check.pd = context.pd;
+    job.check.address = VirtualAddress(owed.address.value() + owed.offset);
+    job.check.length = bytes;
+    job.check.work_request = owed.id;
+    job.check.not_before = w_.key_checker.enter(w_.scheduler.now());
+  }
+  job.ready = w_.scheduler.now();
+  owed.offset += bytes;
+  ++owed.psn;
+  return packet;
+}
+
+void ReadResponder::refused(std::uint64_t, DmaEngine::Job& job, KeyFault) {
+  job.failed = CompletionStatus::kRemoteAccessError;
+}
+
+void ReadResponder::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) {
+  probe(w_.scheduler.now(), ProbeKind::kPayloadReadStart, job.id, job.packet->id,
+        job.offset + moved, check.length);
+}
+
+void ReadResponder::done(const DmaEngine::Job& job, Time since) {
+  probe(w_.scheduler.now(), ProbeKind::kPayloadReadEnd, job.id, job.packet->id,
+        static_cast<std::uint64_t>(since.ps()), job.bytes);
+}
+
+bool ReadResponder::leave(std::uint64_t, DmaEngine::Job& job) {
+  const Bytes payload = job.packet->payload_length;
+  if (!job.is_void()) {
+    if (!w_.mac_tx.has_room(MacTx::Queue::kResponse)) {
+      if (!waits_for_port_) port_since_ = w_.scheduler.now();
+      waits_for_port_ = true;
+      return false;
+    }
+    if (job.failed != CompletionStatus::kSuccess && !answer_refused(job)) return false;
+    --job.qp->answers_under_way;
+    w_.mac_tx.enqueue(std::move(job.packet), w_.scheduler.now(), MacTx::Queue::kResponse);
+  }
+  buffered_ -= payload;
+  kick();
+  return true;
+}
+
+/// The key went while its data were being sent. False: the context has to be fetched first.
+bool ReadResponder::answer_refused(DmaEngine::Job& job) {
+  NicQueuePair& qp = *job.qp;
+  abi::QpContext* context = w_.contexts.lookup(qp.qpn.value(), call<&ReadResponder::drain>(this));
+  if (context == nullptr) return false;
+  PacketRef nak = w_.port.make(*context, Opcode::kAcknowledge, job.packet->bth.psn);
+  nak->aeth = Aeth::nak(job.packet->aeth.msn, NakCode::kRemoteAccessError);
+  nak->work_request = job.id;
+  job.packet = std::move(nak);
+  qp.owed.clear();
+  completer_->enter_error(qp, *context, CompletionStatus::kLocalAccessError);
+  return true;
+}
+
+void ReadResponder::response_started() {
+  if (!waits_for_port_) return;
+  waits_for_port_ = false;
+  stalled_port_ += w_.scheduler.now() - port_since_;
+  dma_.drain();
+}
+
+void ReadResponder::report(const MetricScope& scope) const {
+  scope.count("packets", packets_, "READ responses, atomic results, acknowledgements in order");
+  scope.bytes("payload_bytes", payload_, "payload bytes of READ responses");
+  scope.time("busy", pipeline_.busy(), "time the pipeline was taken");
+  scope.time("stalled.interval", pipeline_.stalled(), "turns waited for the pipeline");
+  scope.time("stalled.buffer", stalled_buffer_, "time in which a turn waited for buffer");
+  scope.time("stalled.port", stalled_port_,
+             "time in which a response waited for the port's response queue");
+  scope.bytes("occupancy.max", most_buffered_, "most payload bytes between turn and port");
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Sends what queue pairs owe to their requesters in PSN order (IBTA 9.7.5.1): the data of READs, a
+// packet a turn and round robin among queue pairs, the results of atomics, and acknowledgements
+// that must not overtake them. (An acknowledgement of a queue pair that owes nothing else goes
+// straight to the port.)
+//
+// Pipeline: a turn passes `pipeline`; the payload is gathered by dma_engine by the rkey that the
+// responder has checked (each packet still sees a key that was invalidated meanwhile: NAK, and the
+// queue pair is in error); `buffer` bounds the payload between turn and port. Packets leave in the
+// order of turns, so a translation miss holds up those behind it.
+#pragma once
+
+#include "model/clock.h"
+#include "model/config_reader.h"
+#include "model/metrics.h"
+#include "model/pipeline.h"
+#include "model/probe.h"
+#include "model/ring.h"
+#include "model/scheduler.h"
+#include "nic/dma_engine.h"
+#include "nic/mac_tx.h"
+#include "nic/nic_port.h"
+#include "nic/queue_pair.h"
+
+namespace rnicsim {
+
+class Completer;
+
+struct ReadResponderConfig {
+  PipelineConfig pipeline{Cycles(20), Cycles(4)};
+  Bytes buffer{64 * 1024};
+  void describe(Fields& fields);
+};
+
+class ReadResponder : private DmaEngine::Client {
+ public:
+  struct Wiring {
+    Scheduler& scheduler;
+    const Clock& clock;
+    PcieEndpoint& pcie;
+    QpContextCache& contexts;
+    QueuePairTable& qps;
+    KeyChecker& key_checker;
+    NicPort& port;
+    MacTx& mac_tx;
+    bool elided;  ///< payload bytes are accounted, not moved
+  };
+  ReadResponder(const Wiring& wiring, const ReadResponderConfig& config);
+  void connect(Completer& completer) { completer_ = &completer; }
+
+  /// The queue pair owes something (NicQueuePair::owed).
+  void owes(NicQueuePair& qp);
+  /// The port's response queue has room again.
+  void response_started();
+  bool idle() const { return dma_.idle() && turns_.empty(); }
+  /// For quiescing: see Requester::made.
+  std::uint64_t made() const { return dma_.next(); }
+  bool has_passed(std::uint64_t made) const { return dma_.first() >= made; }
+
+  Probe probe;
+  void report(const MetricScope& scope) const;
+
+ private:
+  static constexpr std::uint32_t kMaxPathMtu = 4096;
+  void kick();
+  void turn();
+  void serve(std::uint64_t qpn);
+  PacketRef build(NicQueuePair& qp, const abi::QpContext& context, OwedResponse& owed,
+                  DmaEngine::Job& job);
+  bool has_room() const { return buffered_ + Bytes(kMaxPathMtu) <= config_.buffer; }
+
+  void begin_part(const DmaEngine::Job&, std::uint32_t, KeyCheck&) override {}
+  bool may_move(std::uint64_t, DmaEngine::Job&) override { return true; }
+  void refused(std::uint64_t sequence, DmaEngine::Job& job, KeyFault fault) override;
+  void part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) override;
+  void issued(const DmaEngine::Job&) override {}
+  void done(const DmaEngine::Job& job, Time since) override;
+  bool leave(std::uint64_t sequence, DmaEngine::Job& job) override;
+  bool answer_refused(DmaEngine::Job& job);
+  void drain() { dma_.drain(); }
+
+  Wiring w_;
+  ReadResponderConfig config_;
+  Completer* completer_ = nullptr;
+  Pipeline pipeline_;
+  Pipeline& context_port_;
+  DmaEngine dma_;
+  Ring<NicQueuePair*> turns_;
+  bool turn_armed_ = false;
+  bool waits_for_port_ = false;
+  Bytes buffered_;
+  Bytes most_buffered_;
+  Time room_since_ = Time::never();
+  Time stalled_buffer_;
+  Time port_since_;
+  Time stalled_port_;
+  std::uint64_t packets_ = 0;
+  Bytes payload_;
+};
+
+}  // namespace rnicsim
