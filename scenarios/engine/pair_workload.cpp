@@ -235,7 +235,7 @@ bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
   if (timeline_ != nullptr && number < tracked_)
     timeline_->track(WorkRequestId(static_cast<std::uint8_t>(initiator_.port.number), qp->qpn(),
                                    qp->next_request()),
-                     spec_.from + "-" + spec_.to);
+                     spec_.operation, spec_.from, spec_.to);
   require(initiator_.process.verbs.post_send(task, qp, request), "post_send");
   ledger_.post(message);
   return true;

@@ -89,7 +89,7 @@ void PerftestWorkload::start_size(Side& side, CpuTask& task, const Introduction&
         --to_track_;
         timeline_->track(WorkRequestId(static_cast<std::uint8_t>(client_.endpoint.port.number),
                                        qp.qpn(), qp.next_request()),
-                         spec_.from + "-" + spec_.to);
+                         plan_.operation, spec_.from, spec_.to);
       });
   if (!client || plan_.both_send()) side.run->prepare(task);
 }

@@ -78,7 +78,9 @@ class PerftestWorkload : public Workload {
   void check_received(Side& sender, Side& receiver, Bytes size);
   void check_atomics(Side& target, Bytes size);
   /// What the areas of a side are filled with for a size.
-  static std::uint64_t seed_of(const Side& side, Bytes size) { return side.seed + size.count(); }
+  static std::uint64_t seed_of(const Side& side, Bytes size) {
+    return side.seed ^ size.count() * 0x9e3779b97f4a7c15ULL;
+  }
   Introduction introduce(const Side& side) const;
 
   System& system_;
