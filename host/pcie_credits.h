@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Flow-control credits of one class of TLPs in one direction of a PCIe link, on their way back from
-// the receiver: what host/pcie_direction counts with. Exact to a fraction of a picosecond, without
+// the receiver: what host/pcie_arbiter counts with. Exact to a fraction of a picosecond, without
 // an event a TLP: turns that follow each other form a ramp, whose n-th credits come back after n
 // times as many bytes of wire time.
 #pragma once
@@ -32,7 +32,16 @@ struct WireInstant {
 };
 
 /// `bytes` of wire time later.
-WireInstant after(const ByteTime& byte_time, const WireInstant& start, std::uint64_t bytes);
+inline WireInstant after(const ByteTime& byte_time, const WireInstant& start, std::uint64_t bytes) {
+  const Uint128 units = static_cast<Uint128>(bytes) * byte_time.numerator() + start.remainder;
+  const std::uint64_t den = byte_time.denominator();
+  if (units >> 64 == 0) {
+    const auto small = static_cast<std::uint64_t>(units);
+    return {start.time + Time::ps(static_cast<std::int64_t>(small / den)), small % den};
+  }
+  return {start.time + Time::ps(static_cast<std::int64_t>(units / den)),
+          static_cast<std::uint64_t>(units % den)};
+}
 
 class CreditReturns {
  public:
@@ -42,6 +51,7 @@ class CreditReturns {
     std::uint32_t step = 0;
     std::uint32_t count = 0;
     PcieCredits each;
+    WireInstant last{};  ///< when those of the last turn are back; filled in by consume
   };
   /// Where somebody stands who takes them: the direction itself, or its look ahead.
   struct View {
@@ -73,6 +83,10 @@ class CreditReturns {
     view.available.data -= when.each.data * when.count;
     when.first.time += delay_;
     if (kCommit) {
+      if (when.count > 1)
+        when.last = after(byte_time_, when.first, std::uint64_t{when.step} * (when.count - 1));
+      else
+        when.last = when.first;
       ramps_.push(when);
       view.next = std::min(view.next, when.first);
     } else {

@@ -16,7 +16,7 @@
 // controller, never to memory, and takes effect at its arrival, but not before the writes sent
 // earlier are visible. (Really the address alone decides; here RAM has no hole there.)
 //
-// Models: splitting, both directions' bytes, credits, ordering (host/pcie_direction), an
+// Models: splitting, both directions' bytes, credits, ordering (host/pcie_arbiter), an
 // unsupported request for addresses outside memory (a read answers TLM_ADDRESS_ERROR_RESPONSE, a
 // write is counted as a fault and dropped, as nothing can be answered). A read of n TLPs is served
 // as one: memory starts at the first TLP's arrival and gives the last data no earlier than the last

@@ -19,23 +19,26 @@ class Ring {
   const T& front() const { return slots_[head_]; }
   T& back() { return at(size_ - 1); }
   /// The i-th from the front.
-  T& at(std::size_t i) { return slots_[(head_ + i) & (slots_.size() - 1)]; }
-  const T& at(std::size_t i) const { return slots_[(head_ + i) & (slots_.size() - 1)]; }
+  T& at(std::size_t i) { return slots_[(head_ + i) & (capacity_ - 1)]; }
+  const T& at(std::size_t i) const { return slots_[(head_ + i) & (capacity_ - 1)]; }
   T& push(T value) {
-    if (size_ == slots_.size()) grow();
-    T& slot = slots_[(head_ + size_++) & (slots_.size() - 1)];
+    T& slot = push();
     slot = std::move(value);
     return slot;
+  }
+  /// A new last one, with the content of its slot's last use if T is a plain value.
+  T& push() {
+    if (size_ == capacity_) grow();
+    return slots_[(head_ + size_++) & (capacity_ - 1)];
   }
   void pop() {
     // What owns something gives it up now; a plain value may stay until it is overwritten.
     if constexpr (!std::is_trivially_destructible_v<T>) slots_[head_] = T{};
-    head_ = (head_ + 1) & (slots_.size() - 1);
-    --size_;
+    advance();
   }
   T take() {
-    T value = std::move(slots_[head_]);
-    pop();
+    T value = std::move(slots_[head_]);  // which owns nothing any more
+    advance();
     return value;
   }
   /// Drops all but the `count` oldest. REQUIRES: count <= size().
@@ -48,13 +51,19 @@ class Ring {
   }
 
  private:
-  void grow() {
-    std::vector<T> larger(slots_.empty() ? 8 : slots_.size() * 2);
-    for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move(at(i));
+  void advance() {
+    head_ = (head_ + 1) & (capacity_ - 1);
+    --size_;
+  }
+  [[gnu::noinline]] void grow() {
+    capacity_ = size_ == 0 ? 8 : size_ * 2;
+    std::vector<T> larger(capacity_);
+    for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move(slots_[(head_ + i) % size_]);
     slots_ = std::move(larger);
     head_ = 0;
   }
   std::vector<T> slots_;
+  std::size_t capacity_ = 0;  ///< a power of two
   std::size_t head_ = 0;
   std::size_t size_ = 0;
 };

@@ -70,6 +70,28 @@ Time Scheduler::limit() const {
   return kernel_limit_ < end_ ? kernel_limit_ : end_;
 }
 
+inline void Scheduler::run_first(const TimeWheel::Entry& entry) {
+  const Callback callback = entry.callback;
+  if ((entry.order & kDaemon) == 0) --live_;
+  now_ = Time::ps(entry.time);
+  wheel_.pop();
+  ++callbacks_;
+  callback();
+}
+
+/// Runs the earliest entry if its turn has come; else sees to it that the kernel wakes drain()
+/// then, and returns false.
+inline bool Scheduler::run_next() {
+  const TimeWheel::Entry* entry = wheel_.first(limit().ps());
+  if (live_ == 0 && in_run_ && !sc_core::sc_pending_activity()) return false;  // daemons remain
+  if (entry == nullptr || (entry->order >= kSoftware && !software_may_run(*entry))) {
+    arm_next();
+    return false;
+  }
+  run_first(*entry);
+  return true;
+}
+
 void Scheduler::drain() {
   wake_.cancel();
   ask_kernel();
@@ -87,19 +109,6 @@ void Scheduler::drain() {
   if (stop_ && in_run_) sc_core::sc_pause();
 }
 
-/// Runs the earliest entry if its turn has come; else sees to it that the kernel wakes drain()
-/// then, and returns false.
-bool Scheduler::run_next() {
-  const TimeWheel::Entry* entry = wheel_.first(limit().ps());
-  if (in_run_ && only_daemons_remain()) return false;
-  if (entry == nullptr || (entry->order >= kSoftware && !software_may_run(*entry))) {
-    arm_next();
-    return false;
-  }
-  run_first(*entry);
-  return true;
-}
-
 /// Software waits for the foreign processes of its instant, whose order among the kernel's
 /// processes is not ours; a thread also needs the kernel to be at its time.
 bool Scheduler::software_may_run(const TimeWheel::Entry& entry) const {
@@ -107,19 +116,6 @@ bool Scheduler::software_may_run(const TimeWheel::Entry& entry) const {
   const bool ahead = in_run_ && run_ahead_ && time < kernel_limit_;
   if (ahead && (entry.order & kNeedsKernel) == 0) return true;
   return kernel_now() >= time && !sc_core::sc_pending_activity_at_current_time();
-}
-
-void Scheduler::run_first(const TimeWheel::Entry& entry) {
-  const Callback callback = entry.callback;
-  if ((entry.order & kDaemon) == 0) --live_;
-  now_ = Time::ps(entry.time);
-  wheel_.pop();
-  ++callbacks_;
-  callback();
-}
-
-bool Scheduler::only_daemons_remain() const {
-  return live_ == 0 && !sc_core::sc_pending_activity();
 }
 
 void Scheduler::stop() {

@@ -117,7 +117,6 @@ class Scheduler : public sc_core::sc_module {
   bool run_next();
   void run_first(const TimeWheel::Entry& entry);
   bool software_may_run(const TimeWheel::Entry& entry) const;
-  bool only_daemons_remain() const;
   void drain_through(Time limit);
   Time limit() const;
   void arm(Time time);

@@ -16,38 +16,14 @@ bool later(const TimeWheel::Entry& a, const TimeWheel::Entry& b) { return earlie
 
 TimeWheel::TimeWheel() { heads_.fill(kNone); }
 
-void TimeWheel::insert(const Entry& entry) {
-  ++size_;
-  const std::int64_t bucket = entry.time >> kShift;
-  if (bucket <= cursor_) {
-    insert_current(entry);
-  } else if (bucket - cursor_ < kBuckets) {
-    insert_bucket(bucket, entry);
-  } else {
-    heap_.push_back(entry);
-    std::push_heap(heap_.begin(), heap_.end(), later);
-  }
-}
-
-const TimeWheel::Entry* TimeWheel::first(std::int64_t through) {
-  if (current_.empty() && !enter_next_bucket(through)) return nullptr;
-  return current_.back().time <= through ? &current_.back() : nullptr;
-}
-
 std::int64_t TimeWheel::next_time() const {
   if (!current_.empty()) return current_.back().time;
   std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
   const std::int64_t bucket = next_occupied();
   if (bucket < 0) return heap_.empty() ? earliest : heap_.front().time;
-  for (std::uint32_t i = heads_[static_cast<std::size_t>(bucket % kBuckets)]; i != kNone;
-       i = nodes_[i].next)
+  for (std::uint32_t i = heads_[slot_of(bucket)]; i != kNone; i = nodes_[i].next)
     earliest = std::min(earliest, nodes_[i].entry.time);
   return earliest;
-}
-
-void TimeWheel::pop() {
-  current_.pop_back();
-  --size_;
 }
 
 void TimeWheel::insert_current(const Entry& entry) {
@@ -62,7 +38,7 @@ void TimeWheel::insert_bucket(std::int64_t bucket, const Entry& entry) {
   } else {
     free_ = nodes_[index].next;
   }
-  const auto slot = static_cast<std::size_t>(bucket % kBuckets);
+  const auto slot = slot_of(bucket);
   nodes_[index] = {entry, heads_[slot]};
   heads_[slot] = index;
   occupied_[slot / 64] |= 1ULL << (slot % 64);
@@ -72,7 +48,7 @@ void TimeWheel::insert_bucket(std::int64_t bucket, const Entry& entry) {
 /// Absolute number of the first occupied bucket after cursor_, or -1.
 std::int64_t TimeWheel::next_occupied() const {
   if (occupied_words_ == 0) return -1;
-  const auto start = static_cast<std::size_t>((cursor_ + 1) % kBuckets);
+  const auto start = slot_of(cursor_ + 1);
   const std::size_t word = start / 64;
   std::size_t slot = 0;
   const std::uint64_t here = occupied_[word] & (~0ULL << (start % 64));
@@ -84,12 +60,17 @@ std::int64_t TimeWheel::next_occupied() const {
     const auto other = static_cast<std::size_t>(__builtin_ctzll(words));
     slot = other * 64 + static_cast<std::size_t>(__builtin_ctzll(occupied_[other]));
   }
-  const auto distance = (slot + kBuckets - start) % kBuckets;
+  const auto distance = (slot - start) & (kBuckets - 1);
   return cursor_ + 1 + static_cast<std::int64_t>(distance);
 }
 
+void TimeWheel::insert_heap(const Entry& entry) {
+  heap_.push_back(entry);
+  std::push_heap(heap_.begin(), heap_.end(), later);
+}
+
 void TimeWheel::pull_from_heap() {
-  while (!heap_.empty() && (heap_.front().time >> kShift) - cursor_ < kBuckets) {
+  while (heap_is_due()) {
     const Entry entry = heap_.front();
     std::pop_heap(heap_.begin(), heap_.end(), later);
     heap_.pop_back();
@@ -109,11 +90,11 @@ bool TimeWheel::enter_next_bucket(std::int64_t through) {
   }
   if (bucket > through >> kShift) return false;
   cursor_ = bucket;
-  const auto slot = static_cast<std::size_t>(bucket % kBuckets);
+  const auto slot = slot_of(bucket);
   std::uint32_t index = heads_[slot];
   heads_[slot] = kNone;
-  occupied_[slot / 64] &= ~(1ULL << (slot % 64));
-  if (occupied_[slot / 64] == 0) occupied_words_ &= ~(1ULL << (slot / 64));
+  if (index != kNone && (occupied_[slot / 64] ^= 1ULL << (slot % 64)) == 0)
+    occupied_words_ ^= 1ULL << (slot / 64);
   while (index != kNone) {
     Node& node = nodes_[index];
     current_.push_back(node.entry);
@@ -123,7 +104,7 @@ bool TimeWheel::enter_next_bucket(std::int64_t through) {
     index = next;
   }
   if (current_.size() > 1) std::sort(current_.begin(), current_.end(), later);
-  pull_from_heap();
+  if (heap_is_due()) pull_from_heap();
   return true;
 }
 

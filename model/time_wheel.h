@@ -25,15 +25,30 @@ class TimeWheel {
   };
 
   TimeWheel();
-  void insert(const Entry& entry);
+  void insert(const Entry& entry) {
+    ++size_;
+    const std::int64_t bucket = entry.time >> kShift;
+    if (bucket <= cursor_)
+      insert_current(entry);
+    else if (bucket - cursor_ < kBuckets)
+      insert_bucket(bucket, entry);
+    else
+      insert_heap(entry);
+  }
   /// The earliest entry if its time is not after `through`, else nullptr. Valid until the next
   /// call of a non-const member. Never advances past `through`, so that earlier entries may still
   /// come at full speed.
-  const Entry* first(std::int64_t through = std::numeric_limits<std::int64_t>::max());
+  const Entry* first(std::int64_t through = std::numeric_limits<std::int64_t>::max()) {
+    if (current_.empty() && !enter_next_bucket(through)) return nullptr;
+    return current_.back().time <= through ? &current_.back() : nullptr;
+  }
   /// The time of the earliest entry; the largest number when there is none.
   std::int64_t next_time() const;
   /// REQUIRES: first() returned an entry.
-  void pop();
+  void pop() {
+    current_.pop_back();
+    --size_;
+  }
   std::size_t size() const { return size_; }
 
  private:
@@ -45,10 +60,17 @@ class TimeWheel {
     std::uint32_t next;
   };
 
+  static std::size_t slot_of(std::int64_t bucket) {
+    return static_cast<std::size_t>(bucket) & (kBuckets - 1);
+  }
   void insert_current(const Entry& entry);
   void insert_bucket(std::int64_t bucket, const Entry& entry);
+  void insert_heap(const Entry& entry);
   bool enter_next_bucket(std::int64_t through);
   std::int64_t next_occupied() const;
+  bool heap_is_due() const {
+    return !heap_.empty() && (heap_.front().time >> kShift) - cursor_ < kBuckets;
+  }
   void pull_from_heap();
 
   std::int64_t cursor_ = 0;     ///< absolute number of the bucket in current_

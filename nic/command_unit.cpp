@@ -21,6 +21,10 @@ std::uint32_t mailbox_bytes(abi::CommandOpcode opcode) {
       return abi::HcaTables::kBytes;
     case abi::CommandOpcode::kModifyQp:
       return abi::QpContext::kBytes;
+    case abi::CommandOpcode::kCreateEq:
+      return abi::EqContext::kBytes;
+    case abi::CommandOpcode::kModifyCq:
+      return abi::CqContext::kBytes;
     default:
       return 0;
   }
@@ -28,7 +32,9 @@ std::uint32_t mailbox_bytes(abi::CommandOpcode opcode) {
 
 /// Whether the NIC can work with what a context says.
 bool usable(const abi::QpContext& context) {
-  return context.mtu_code >= 1 && context.mtu_code <= 5 && context.log_send_blocks <= 15;
+  return context.mtu_code >= 1 && context.mtu_code <= 5 && context.log_send_blocks <= 15 &&
+         context.log_receive_entries <= ReceiveQueues::kMaxLogEntries &&
+         context.log_receive_segments <= ReceiveQueues::kMaxLogSegments;
 }
 
 }  // namespace
@@ -86,14 +92,14 @@ void CommandUnit::mailbox_read() {
 /// Runs again if an entry of a host-resident table has to be fetched first.
 void CommandUnit::execute() {
   const auto opcode = entry_.opcode;
-  const bool needs_qp =
-      opcode == abi::CommandOpcode::kModifyQp || opcode == abi::CommandOpcode::kQueryQp;
-  if (initialised_ && needs_qp && w_.contexts.in_range(entry_.object) &&
-      w_.contexts.lookup(entry_.object, call<&CommandUnit::execute>(this)) == nullptr)
-    return;
+  if (initialised_ && !has_context()) return;
   ++commands_;
   const abi::CommandStatus status = run();
   if (status != abi::CommandStatus::kOk) ++failed_;
+  if (status == abi::CommandStatus::kOk && opcode == abi::CommandOpcode::kArmSrq) {
+    w_.receive_queues.arm_srq(entry_.object, call<&CommandUnit::finish_ok>(this));
+    return;
+  }
   if (status != abi::CommandStatus::kOk || opcode != abi::CommandOpcode::kDisableKey) {
     finish(status);
     return;
@@ -114,23 +120,29 @@ void CommandUnit::quiesce() {
     return;
   }
   quiescing_ += w_.scheduler.now() - quiesce_since_;
-  finish(abi::CommandStatus::kOk);
+  finish_ok();
+}
+
+/// False: the context that the command changes or tells has to be fetched.
+bool CommandUnit::has_context() {
+  const Callback again = call<&CommandUnit::execute>(this);
+  const std::uint32_t object = entry_.object;
+  switch (entry_.opcode) {
+    case abi::CommandOpcode::kModifyQp:
+    case abi::CommandOpcode::kQueryQp:
+      return !w_.contexts.in_range(object) || w_.contexts.lookup(object, again) != nullptr;
+    case abi::CommandOpcode::kModifyCq:
+      return !w_.cq_contexts.in_range(object) || w_.cq_contexts.lookup(object, again) != nullptr;
+    default:
+      return true;
+  }
 }
 
 abi::CommandStatus CommandUnit::run() {
   using abi::CommandOpcode;
   using abi::CommandStatus;
   const std::uint32_t object = entry_.object;
-  if (entry_.opcode == CommandOpcode::kInitHca) {
-    const auto tables = abi::HcaTables::read(mailbox_.data());
-    if (std::max({tables.log_qps, tables.log_cqs, tables.log_keys}) > kMaxLogObjects)
-      return CommandStatus::kBadObject;
-    w_.contexts.set_table(tables.qp_contexts, 1u << tables.log_qps);
-    w_.cq_contexts.set_table(tables.cq_contexts, 1u << tables.log_cqs);
-    w_.keys.set_table(tables.key_entries, 1u << tables.log_keys);
-    initialised_ = true;
-    return CommandStatus::kOk;
-  }
+  if (entry_.opcode == CommandOpcode::kInitHca) return init_hca();
   if (!initialised_) return CommandStatus::kNotInitialised;
   switch (entry_.opcode) {
     case CommandOpcode::kCloseHca:
@@ -138,8 +150,16 @@ abi::CommandStatus CommandUnit::run() {
       return CommandStatus::kOk;
     case CommandOpcode::kCreateCq:
     case CommandOpcode::kDestroyCq:
-      if (!w_.cq_contexts.in_range(object)) return CommandStatus::kBadObject;
-      w_.cq_contexts.invalidate(object);
+    case CommandOpcode::kModifyCq:
+      return change_cq();
+    case CommandOpcode::kCreateEq:
+    case CommandOpcode::kDestroyEq:
+      return change_eq();
+    case CommandOpcode::kCreateSrq:
+    case CommandOpcode::kDestroySrq:
+    case CommandOpcode::kArmSrq:
+      if (!w_.receive_queues.knows_srq(object)) return CommandStatus::kBadObject;
+      if (entry_.opcode != CommandOpcode::kArmSrq) w_.receive_queues.forget_srq(object);
       return CommandStatus::kOk;
     case CommandOpcode::kEnableKey:
     case CommandOpcode::kDisableKey:
@@ -155,15 +175,53 @@ abi::CommandStatus CommandUnit::run() {
       return entry_.opcode == CommandOpcode::kModifyQp ? modify_qp(present) : query_qp(*present);
     }
     case CommandOpcode::kInitHca:
-    case CommandOpcode::kCreateEq:
-    case CommandOpcode::kDestroyEq:
-    case CommandOpcode::kCreateSrq:
-    case CommandOpcode::kDestroySrq:
-    case CommandOpcode::kArmSrq:
-    case CommandOpcode::kModifyCq:
       break;
   }
   return CommandStatus::kBadOpcode;
+}
+
+abi::CommandStatus CommandUnit::init_hca() {
+  const auto tables = abi::HcaTables::read(mailbox_.data());
+  if (std::max({tables.log_qps, tables.log_cqs, tables.log_keys, tables.log_srqs}) > kMaxLogObjects)
+    return abi::CommandStatus::kBadObject;
+  w_.contexts.set_table(tables.qp_contexts, 1u << tables.log_qps);
+  w_.cq_contexts.set_table(tables.cq_contexts, 1u << tables.log_cqs);
+  w_.receive_queues.set_table(tables.srq_contexts, 1u << tables.log_srqs);
+  w_.keys.set_table(tables.key_entries, 1u << tables.log_keys);
+  w_.event_queue.reset();
+  w_.completion_events.reset();
+  w_.cqe_writer.reset();
+  initialised_ = true;
+  return abi::CommandStatus::kOk;
+}
+
+/// The driver has written the context of a queue that is made or destroyed; of one that is modified
+/// only the moderation is taken.
+abi::CommandStatus CommandUnit::change_cq() {
+  const Cqn cqn(entry_.object);
+  if (!w_.cq_contexts.in_range(cqn.value())) return abi::CommandStatus::kBadObject;
+  if (entry_.opcode != abi::CommandOpcode::kModifyCq) {
+    w_.cq_contexts.invalidate(cqn.value());
+    w_.completion_events.forget(cqn);
+    w_.cqe_writer.forget(cqn);
+    return abi::CommandStatus::kOk;
+  }
+  abi::CqContext& present = *w_.cq_contexts.peek(cqn.value());
+  if (!present.valid) return abi::CommandStatus::kBadObject;
+  const auto wanted = abi::CqContext::read(mailbox_.data());
+  present.moderation_count = wanted.moderation_count;
+  present.moderation_period_us = wanted.moderation_period_us;
+  w_.cq_contexts.mark_dirty(cqn.value());
+  w_.completion_events.changed(cqn);
+  return abi::CommandStatus::kOk;
+}
+
+abi::CommandStatus CommandUnit::change_eq() {
+  const bool done =
+      entry_.opcode == abi::CommandOpcode::kCreateEq
+          ? w_.event_queue.create(entry_.object, abi::EqContext::read(mailbox_.data()))
+          : w_.event_queue.destroy(entry_.object);
+  return done ? abi::CommandStatus::kOk : abi::CommandStatus::kBadObject;
 }
 
 abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
@@ -181,11 +239,13 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
       *present = abi::QpContext{};
       w_.responder.forget(qp);
       qp.reset(0);
+      w_.receive_queues.reset(qp);
       break;
     case QpState::kInit:
       *present = wanted;
       w_.responder.forget(qp);
       qp.reset(wanted.send_consumer);
+      w_.receive_queues.reset(qp);
       break;
     default: {
       // What the NIC counts is the NIC's: the driver gives the start values on the way to the state
@@ -204,6 +264,8 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
         present->next_send_psn = kept.next_send_psn;
     }
   }
+  qp.send_cqn = present->send_cqn;
+  qp.receive_cqn = present->receive_cqn;
   w_.contexts.mark_dirty(qpn.value());
   w_.wqe_fetch.restart(qpn);
   return abi::CommandStatus::kOk;
@@ -215,6 +277,8 @@ abi::CommandStatus CommandUnit::query_qp(const abi::QpContext& present) {
   dma(true, entry_.mailbox, mailbox_.data(), abi::QpContext::kBytes, {});
   return abi::CommandStatus::kOk;
 }
+
+void CommandUnit::finish_ok() { finish(abi::CommandStatus::kOk); }
 
 void CommandUnit::finish(abi::CommandStatus status) {
   std::uint8_t result[2] = {static_cast<std::uint8_t>(status), 0};

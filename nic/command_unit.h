@@ -13,10 +13,13 @@
 #include "model/nic_abi.h"
 #include "model/scheduler.h"
 #include "nic/completer.h"
+#include "nic/completion_events.h"
 #include "nic/cqe_writer.h"
+#include "nic/event_queue.h"
 #include "nic/key_checker.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/queue_pair.h"
+#include "nic/receive_queue.h"
 #include "nic/translation_cache.h"
 
 namespace rnicsim {
@@ -42,9 +45,13 @@ class CommandUnit {
     QueuePairTable& qps;
     Completer& completer;
     WqeFetch& wqe_fetch;
+    ReceiveQueues& receive_queues;
     Requester& requester;
     Responder& responder;
     ReadResponder& read_responder;
+    CqeWriter& cqe_writer;
+    CompletionEvents& completion_events;
+    EventQueue& event_queue;
   };
   CommandUnit(const Wiring& wiring, const CommandUnitConfig& config)
       : w_(wiring), config_(config) {}
@@ -58,10 +65,15 @@ class CommandUnit {
   void entry_read();
   void mailbox_read();
   void execute();
+  bool has_context();
   abi::CommandStatus run();
+  abi::CommandStatus init_hca();
+  abi::CommandStatus change_cq();
+  abi::CommandStatus change_eq();
   abi::CommandStatus modify_qp(abi::QpContext* present);
   abi::CommandStatus query_qp(const abi::QpContext& present);
   void quiesce();
+  void finish_ok();
   void finish(abi::CommandStatus status);
   void end_command();
   void dma(bool write, PhysicalAddress address, std::uint8_t* data, std::uint32_t bytes,

@@ -118,7 +118,7 @@ void Completer::take_acknowledge(NicQueuePair& qp, abi::QpContext& context, cons
   } else if (aeth.nak_code() == NakCode::kPsnSequenceError) {
     retransmitter_->missing(qp, context, psn);
   } else {
-    fail(qp, context, status_of(aeth.nak_code()));
+    fail(qp, context, status_of(aeth.nak_code()), ready);
   }
 }
 
@@ -151,7 +151,7 @@ void Completer::take_answer(NicQueuePair& qp, abi::QpContext& context, const Pac
   OutstandingRead& read = qp.reads.at(at);
   if (!fits(read, context, *packet)) {
     acknowledge(qp, psn, ready);
-    fail(qp, context, CompletionStatus::kBadResponse);
+    fail(qp, context, CompletionStatus::kBadResponse, ready);
     return;
   }
   probe(ready, ProbeKind::kAnswerReceived, read.id, packet->id, psn.value(),
@@ -323,13 +323,13 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
     if (status == CompletionStatus::kSuccess) ++completed_;
     qp.outstanding.pop();
   }
-  if (qp.failed) return flush_unsent(qp);
+  if (qp.failed) return flush_unsent(qp, ready);
   if (answered) requester_->ready(qp);
   return true;
 }
 
 /// What has been fetched and not sent: the message being sent fails, the others are flushed.
-bool Completer::flush_unsent(NicQueuePair& qp) {
+bool Completer::flush_unsent(NicQueuePair& qp, Time ready) {
   while (qp.has_wqe_to_send()) {
     if (wait_for_writer()) return false;
     const SendWqe& wqe = qp.wqe(qp.sending);
@@ -337,8 +337,7 @@ bool Completer::flush_unsent(NicQueuePair& qp) {
     message.wqe_index = wqe.block;
     message.opcode = wqe.opcode;
     message.id = wqe.id;
-    complete(qp, message, std::exchange(qp.failure, CompletionStatus::kFlushed),
-             w_.scheduler.now());
+    complete(qp, message, std::exchange(qp.failure, CompletionStatus::kFlushed), ready);
     ++qp.sending;
   }
   qp.offset = 0;
@@ -380,16 +379,35 @@ void Completer::retry_failed(std::uint64_t qpn) {
   NicQueuePair& qp = w_.qps.at(Qpn(index));
   if (qp.outstanding.empty() || qp.failed) return;
   const CompletionStatus status = qp.outstanding.front().local_error;
-  if (status != CompletionStatus::kSuccess) fail(qp, *context, status);
+  if (status != CompletionStatus::kSuccess) fail(qp, *context, status, w_.scheduler.now());
 }
 
-void Completer::fail(NicQueuePair& qp, abi::QpContext& context, CompletionStatus status) {
+void Completer::cq_overrun(std::uint64_t cqn) {
+  for (std::uint32_t qpn = 0; qpn < w_.qps.size(); ++qpn) {
+    const NicQueuePair* qp = w_.qps.find(Qpn(qpn));
+    if (qp != nullptr && qp->completes_at(Cqn(static_cast<std::uint32_t>(cqn))))
+      fail_for_overrun(qpn);
+  }
+}
+
+void Completer::fail_for_overrun(std::uint64_t qpn) {
+  const auto index = static_cast<std::uint32_t>(qpn);
+  abi::QpContext* context =
+      w_.contexts.lookup(index, call<&Completer::fail_for_overrun>(this, qpn));
+  if (context == nullptr) return;
+  if (context->state != QpState::kReset && context->state != QpState::kInit)
+    enter_error(w_.qps.at(Qpn(index)), *context, CompletionStatus::kLocalQpOperationError);
+}
+
+void Completer::fail(NicQueuePair& qp, abi::QpContext& context, CompletionStatus status,
+                     Time ready) {
   if (context.state == QpState::kErr) return;
   qp.failure = status;
-  enter_error(qp, context, status);
+  enter_error(qp, context, status, ready);
 }
 
-void Completer::enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause) {
+void Completer::enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause,
+                            Time ready) {
   if (context.state == QpState::kErr) return;
   context.state = QpState::kErr;
   w_.contexts.mark_dirty(qp.qpn.value());
@@ -401,7 +419,8 @@ void Completer::enter_error(NicQueuePair& qp, abi::QpContext& context, Completio
   retransmitter_->stop_timer(qp);
   probe(w_.scheduler.now(), ProbeKind::kQpError, {}, 0, qp.qpn.value(),
         static_cast<std::uint64_t>(cause));
-  advance(qp, w_.scheduler.now());
+  w_.event_queue.async(abi::EventType::kQpError, qp.qpn.value());
+  advance(qp, ready);
   responder_->flush_receives(qp);
 }
 

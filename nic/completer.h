@@ -50,6 +50,7 @@ class Completer : public ParsedPacketSink, private DmaEngine::Client {
     QueuePairTable& qps;
     KeyChecker& key_checker;
     CqeWriter& cqe_writer;
+    EventQueue& event_queue;
     bool elided;  ///< payload bytes are accounted, not moved
   };
   Completer(const Wiring& wiring, const CompleterConfig& config);
@@ -71,10 +72,15 @@ class Completer : public ParsedPacketSink, private DmaEngine::Client {
   /// A message failed at home (requester); it completes in error once those before it have
   /// completed. `id` is in outstanding, or is the one being sent.
   void message_failed(NicQueuePair& qp, WorkRequestId id, CompletionStatus status);
-  /// The oldest message that is not complete fails; the queue pair goes to error.
-  void fail(NicQueuePair& qp, abi::QpContext& context, CompletionStatus status);
+  /// The oldest message that is not complete fails at `ready` (>= now); the queue pair goes to
+  /// error.
+  void fail(NicQueuePair& qp, abi::QpContext& context, CompletionStatus status, Time ready);
   /// The queue pair goes to error, not for any of its own messages: all its work is flushed.
-  void enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause);
+  void enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause) {
+    enter_error(qp, context, cause, w_.scheduler.now());
+  }
+  /// A completion queue was overrun: the queue pairs that complete there go to error.
+  void cq_overrun(std::uint64_t cqn);
   /// The CQE writer has room again.
   void go_on();
   bool idle() const { return waiting_.empty() && completing_.empty() && dma_.idle(); }
@@ -102,9 +108,11 @@ class Completer : public ParsedPacketSink, private DmaEngine::Client {
                OutstandingRead& read, std::uint32_t bytes, Time ready);
   void acknowledge(NicQueuePair& qp, Psn limit, Time ready);
   void advance(NicQueuePair& qp, Time ready);
+  void enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause, Time ready);
+  void fail_for_overrun(std::uint64_t qpn);
   void retry_failed(std::uint64_t qpn);
   bool complete_some(NicQueuePair& qp, Time ready);
-  bool flush_unsent(NicQueuePair& qp);
+  bool flush_unsent(NicQueuePair& qp, Time ready);
   bool wait_for_writer();
   void complete(const NicQueuePair& qp, const OutstandingMessage& message, CompletionStatus status,
                 Time ready);

@@ -6,16 +6,13 @@
 
 #include "model/byte_order.h"
 #include "nic/command_unit.h"
+#include "nic/completion_events.h"
+#include "nic/event_queue.h"
 #include "nic/wqe_fetch.h"
 
 namespace rnicsim {
 
 namespace {
-
-bool is_send_doorbell(std::uint64_t offset) {
-  return offset >= abi::kUarOffset && offset < abi::kBarSize &&
-         (offset - abi::kUarOffset) % abi::kUarSize == abi::kSendDoorbell;
-}
 
 /// Doorbell, or BlueFlame.
 bool is_send_size(unsigned bytes) {
@@ -24,13 +21,18 @@ bool is_send_size(unsigned bytes) {
 
 }  // namespace
 
-bool Doorbell::is_send(const Write& write) {
-  return is_send_doorbell(write.offset) && is_send_size(write.bytes);
-}
-
-bool Doorbell::is_command_register(const Write& write) {
-  return (write.offset == abi::kCommandQueueAddress && write.bytes == 8) ||
-         (write.offset == abi::kCommandDoorbell && write.bytes == 4);
+Doorbell::Register Doorbell::register_at(std::uint64_t offset, unsigned bytes) {
+  if (offset < abi::kUarOffset) {
+    if (offset == abi::kCommandQueueAddress && bytes == 8) return Register::kCommandQueueAddress;
+    if (offset == abi::kCommandDoorbell && bytes == 4) return Register::kCommandDoorbell;
+    if (offset == abi::kEqArm && bytes == 8) return Register::kEqArm;
+    return Register::kNone;
+  }
+  const std::uint64_t in_page = (offset - abi::kUarOffset) % abi::kUarSize;
+  if (in_page == abi::kSendDoorbell && is_send_size(bytes)) return Register::kSend;
+  if (in_page == abi::kCqArm && bytes == 8) return Register::kCqArm;
+  if (in_page == abi::kReceiveDoorbell && bytes == 8) return Register::kReceive;
+  return Register::kNone;
 }
 
 std::uint64_t Doorbell::Write::value() const {
@@ -43,12 +45,15 @@ void DoorbellConfig::describe(Fields& fields) {
 }
 
 Doorbell::Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfig& config,
-                   WqeFetch& wqe_fetch, CommandUnit& command_unit)
+                   WqeFetch& wqe_fetch, CommandUnit& command_unit, EventQueue& event_queue,
+                   CompletionEvents& completion_events)
     : socket("doorbell_socket"),
       scheduler_(scheduler),
       config_(config),
       wqe_fetch_(wqe_fetch),
       command_unit_(command_unit),
+      event_queue_(event_queue),
+      completion_events_(completion_events),
       pipeline_(clock, config.pipeline) {
   socket.bind(*this);
 }
@@ -87,7 +92,7 @@ void Doorbell::access(tlm::tlm_generic_payload& payload, Time time) {
     std::memcpy(data, registers, bytes);
     return;
   }
-  Write& write = arriving_.push({offset, bytes, {}});
+  Write& write = arriving_.push({register_at(offset, bytes), bytes, {}});
   std::memcpy(write.data.data(), data, bytes);
   const Callback then = call<&Doorbell::arrived>(this);
   if (scheduler_.inside())
@@ -99,29 +104,31 @@ void Doorbell::access(tlm::tlm_generic_payload& payload, Time time) {
 /// The oldest write takes effect: writes come through one ordered link.
 void Doorbell::arrived() {
   const Write write = arriving_.take();
-  if (is_send(write) && fifo_.size() >= config_.depth) {
-    ++lost_count_;
-    lost_.insert(abi::ControlSegment::read(write.data.data()).qpn.value());
+  if (write.target == Register::kNone) {
+    ++ignored_;
     return;
   }
-  if (!is_command_register(write) && !is_send(write)) {
-    ++ignored_;
+  const bool send = write.target == Register::kSend;
+  if (send && fifo_.size() >= config_.depth) {
+    ++lost_count_;
+    lost_.insert(abi::ControlSegment::read(write.data.data()).qpn.value());
     return;
   }
   if (overwrites(write)) return;
   fifo_.push(write);
   most_ = std::max(most_, fifo_.size());
   Time served = pipeline_.enter(scheduler_.now());
-  if (is_send(write)) served = wqe_fetch_.look_up(served);
+  if (send) served = wqe_fetch_.look_up(served);
   last_ = std::max(last_, served);
   scheduler_.at(last_, call<&Doorbell::serve>(this));
 }
 
 /// A command register that has been written and not yet read by the firmware takes the new value.
 bool Doorbell::overwrites(const Write& write) {
-  if (!is_command_register(write)) return false;
+  if (write.target != Register::kCommandQueueAddress && write.target != Register::kCommandDoorbell)
+    return false;
   for (std::size_t i = 0; i < fifo_.size(); ++i) {
-    if (fifo_.at(i).offset != write.offset) continue;
+    if (fifo_.at(i).target != write.target) continue;
     fifo_.at(i) = write;
     return true;
   }
@@ -136,12 +143,41 @@ void Doorbell::serve() {
 }
 
 void Doorbell::dispatch(const Write& write) {
-  if (is_send(write))
-    send_doorbell(write);
-  else if (write.offset == abi::kCommandQueueAddress)
-    command_queue_ = write.value();
-  else
-    command_unit_.ring(PhysicalAddress(command_queue_));
+  const std::uint64_t value = write.value();
+  switch (write.target) {
+    case Register::kSend:
+      return send_doorbell(write);
+    case Register::kCommandQueueAddress:
+      command_queue_ = value;
+      return;
+    case Register::kCommandDoorbell:
+      return command_unit_.ring(PhysicalAddress(command_queue_));
+    case Register::kEqArm:
+      ++armed_;
+      return event_queue_.arm(static_cast<std::uint32_t>(value >> 32),
+                              static_cast<std::uint32_t>(value));
+    case Register::kCqArm:
+      return arm_cq(value);
+    case Register::kReceive:
+      return receive_doorbell(value);
+    case Register::kNone:
+      return;
+  }
+}
+
+void Doorbell::arm_cq(std::uint64_t value) {
+  ++armed_;
+  const auto consumer = static_cast<std::uint32_t>(value >> 32 & 0xffffff);
+  completion_events_.arm(Cqn(static_cast<std::uint32_t>(value)), consumer, value >> 56 != 0);
+}
+
+/// What has been posted is found through the doorbell record: the counter itself says nothing new.
+void Doorbell::receive_doorbell(std::uint64_t value) {
+  ++receive_rung_;
+  if (!receives_posted_) return;
+  Callback tell = receives_posted_;
+  tell.argument = value >> 32;
+  tell();
 }
 
 /// It begins with the first 8 bytes of the last posted WQE's control segment: where that stands and
@@ -163,6 +199,8 @@ void Doorbell::send_doorbell(const Write& write) {
 void Doorbell::report(const MetricScope& scope) const {
   scope.count("rung", rung_, "send doorbells that took effect");
   scope.count("blue_flame", blue_flame_, "of these, with a WQE that needed no fetch");
+  scope.count("receive_rung", receive_rung_, "receive doorbells");
+  scope.count("armed", armed_, "requests for an event, of completion and event queues");
   scope.count("lost", lost_count_, "send doorbells that found the FIFO full");
   scope.count("ignored", ignored_, "register writes that mean nothing");
   scope.time("busy", pipeline_.busy(), "time the doorbell's pipeline was taken");

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: MIT
-// The NIC's registers behind BAR 0 (model/nic_abi): the send doorbells of the user access region
-// pages, the command queue's address and doorbell.
+// The NIC's registers behind BAR 0 (model/nic_abi): the command queue's address and doorbell, the
+// arming of event queues, and in every user access region page the send doorbell, the receive
+// doorbell and the arming of completion queues.
 //
 // A send doorbell is 8 B, or, as BlueFlame, a whole basic block of 64 B (one write-combined line):
 // a WQE of one block that is the next of its queue is then taken from the register and need not be
 // fetched.
 // A posted write has no completion, so a doorbell never pushes back: it enters a FIFO of `depth`;
-// one that finds it full is lost, and the queue pair's doorbell record in host RAM is read instead
-// which is what the record is for). The two command registers have a place each: a second write
-// before the first took effect overwrites it. Reads give the command queue's address; all else
-// reads as zero. Writes of other sizes or places are counted and ignored.
+// a send doorbell that finds it full is lost, and the queue pair's doorbell record in host RAM is
+// read instead (which is what the record is for). The two command registers have a place each: a
+// second write before the first took effect overwrites it. The others are never lost, as nothing
+// stands for them in host RAM; they are rare, a few for each interrupt. Reads give the command
+// queue's address; all else reads as zero. Writes of other sizes or places are counted and ignored.
 #pragma once
 
 #include <array>
 #include <set>
 #include <tlm>
 
+#include "model/callback.h"
 #include "model/clock.h"
 #include "model/config_reader.h"
 #include "model/metrics.h"
@@ -28,6 +31,8 @@
 namespace rnicsim {
 
 class CommandUnit;
+class CompletionEvents;
+class EventQueue;
 class WqeFetch;
 
 struct DoorbellConfig {
@@ -39,7 +44,11 @@ struct DoorbellConfig {
 class Doorbell : public tlm::tlm_fw_transport_if<> {
  public:
   Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfig& config,
-           WqeFetch& wqe_fetch, CommandUnit& command_unit);
+           WqeFetch& wqe_fetch, CommandUnit& command_unit, EventQueue& event_queue,
+           CompletionEvents& completion_events);
+  /// `receives_posted` runs, with the queue pair's number for its argument, when software rings the
+  /// receive doorbell: it knows that queue pair to be in error.
+  void connect(Callback receives_posted) { receives_posted_ = receives_posted; }
 
   tlm::tlm_target_socket<64> socket;
 
@@ -54,26 +63,39 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
   void report(const MetricScope& scope) const;
 
  private:
+  enum class Register : std::uint8_t {
+    kNone,
+    kCommandQueueAddress,
+    kCommandDoorbell,
+    kEqArm,
+    kCqArm,
+    kSend,
+    kReceive,
+  };
   struct Write {
-    std::uint64_t offset = 0;
+    Register target = Register::kNone;
     unsigned bytes = 0;
     std::array<std::uint8_t, abi::kWqeBlockBytes> data{};
     /// The first 4 or 8 bytes, big-endian.
     std::uint64_t value() const;
   };
-  static bool is_send(const Write& write);
-  static bool is_command_register(const Write& write);
+  static Register register_at(std::uint64_t offset, unsigned bytes);
   void access(tlm::tlm_generic_payload& payload, Time time);
   void arrived();
   void serve();
   void dispatch(const Write& write);
   bool overwrites(const Write& write);
   void send_doorbell(const Write& write);
+  void arm_cq(std::uint64_t value);
+  void receive_doorbell(std::uint64_t value);
 
   Scheduler& scheduler_;
   DoorbellConfig config_;
   WqeFetch& wqe_fetch_;
   CommandUnit& command_unit_;
+  EventQueue& event_queue_;
+  CompletionEvents& completion_events_;
+  Callback receives_posted_;
   Pipeline pipeline_;
   Ring<Write> arriving_;  ///< written, and not yet in effect
   Ring<Write> fifo_;
@@ -81,6 +103,8 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
   std::set<std::uint32_t> lost_;  ///< queue pairs whose doorbells found the FIFO full
   std::uint64_t command_queue_ = 0;
   std::uint64_t rung_ = 0;
+  std::uint64_t receive_rung_ = 0;
+  std::uint64_t armed_ = 0;
   std::uint64_t blue_flame_ = 0;
   std::uint64_t lost_count_ = 0;
   std::uint64_t ignored_ = 0;

@@ -26,10 +26,11 @@ const char* damage_of(const Packet& packet) {
 
 void MacRx::receive(PacketRef packet) {
   const Time now = scheduler_.now();
+  const Bytes frame = packet->frame_bytes();
   ++packets_;
-  bytes_ += packet->frame_bytes();
+  bytes_ += frame;
   probe(now, ProbeKind::kPacketReceived, packet->work_request, packet->id,
-        static_cast<std::uint64_t>(packet->head.ps()), packet->frame_bytes().count());
+        static_cast<std::uint64_t>(packet->head.ps()), frame.count());
   const char* damage = damage_of(*packet);
   tap(*packet, packet->tail, PacketDirection::kInbound, damage);
   if (packet->bad_fcs) {
@@ -45,7 +46,7 @@ void MacRx::receive(PacketRef packet) {
     ++unknown_opcodes_;
     return;
   }
-  take_room(*packet);
+  take_room(frame);
   const Time ready = parser_.enter(now);
   if (is_request(bth.opcode))
     responder_->receive(std::move(packet), ready);
@@ -53,8 +54,8 @@ void MacRx::receive(PacketRef packet) {
     completer_->receive(std::move(packet), ready);
 }
 
-void MacRx::take_room(const Packet& packet) {
-  occupied_ += packet.frame_bytes();
+void MacRx::take_room(Bytes frame) {
+  occupied_ += frame;
   most_occupied_ = std::max(most_occupied_, occupied_);
   if (occupied_ <= config_.receive_buffer) return;
   throw InvariantBroken(name_, scheduler_.now(),

@@ -54,7 +54,7 @@ class MacRx : public PacketSink {
   void report(const MetricScope& scope) const;
 
  private:
-  void take_room(const Packet& packet);
+  void take_room(Bytes frame);
 
   Scheduler& scheduler_;
   MacRxConfig config_;

@@ -51,21 +51,23 @@ void MacTx::start() {
     return;
   }
   const bool request = queue == &queues_[static_cast<std::size_t>(Queue::kRequest)];
-  const Waiting waiting = queue->take();
+  Waiting waiting = queue->take();
   Packet& packet = *waiting.packet;
   waited_ += now - waiting.ready;
-  const Time end = wire_.send(now, packet.wire_bytes());
-  packet.head = now + wire_.byte_time().of(kPreambleBytes);
-  packet.tail = end - wire_.byte_time().of(kInterPacketGapBytes);
+  const Bytes frame = packet.frame_bytes();
+  const Bytes on_wire = packet.wire_bytes();
+  const Time end = wire_.send(now, on_wire);
+  packet.head = now + preamble_;
+  packet.tail = end - gap_;
   ++packets_;
-  bytes_ += packet.frame_bytes();
-  wire_bytes_ += packet.wire_bytes();
+  bytes_ += frame;
+  wire_bytes_ += on_wire;
   busy_ += end - now;
   probe(packet.tail, ProbeKind::kPacketSent, packet.work_request, packet.id,
-        static_cast<std::uint64_t>(packet.head.ps()), packet.frame_bytes().count());
+        static_cast<std::uint64_t>(packet.head.ps()), frame.count());
   tap(packet, packet.tail, PacketDirection::kOutbound);
   const Bytes payload = packet.payload_length;
-  link_->receive(waiting.packet);
+  link_->receive(std::move(waiting.packet));
   if (request && request_started_)
     request_started_.function(request_started_.object, payload.count());
   if (!request && response_started_) response_started_();

@@ -31,7 +31,11 @@ class MacTx {
  public:
   enum class Queue : std::uint8_t { kResponse, kRequest };
   MacTx(Scheduler& scheduler, BitRate rate, const MacTxConfig& config)
-      : scheduler_(scheduler), config_(config), wire_(rate) {}
+      : scheduler_(scheduler),
+        config_(config),
+        wire_(rate),
+        preamble_(wire_.byte_time().of(kPreambleBytes)),
+        gap_(wire_.byte_time().of(kInterPacketGapBytes)) {}
 
   /// `request_started` runs when a request packet has begun to leave, with its payload's bytes as
   /// argument (whatever argument it was made with); `response_started` when a response has.
@@ -71,6 +75,8 @@ class MacTx {
   Callback request_started_;
   Callback response_started_;
   Serialiser wire_;
+  Time preamble_;
+  Time gap_;
   std::array<Ring<Waiting>, 2> queues_;
   Time armed_ = Time::never();
   std::uint64_t packets_ = 0;

@@ -7,6 +7,9 @@ namespace rnicsim {
 
 struct Nic::Blocks {
   Blocks(const std::string& path, const NicWiring& wiring, const NicConfig& config);
+  void srq_limit(std::uint64_t srqn) {
+    event_queue.async(abi::EventType::kSrqLimit, static_cast<std::uint32_t>(srqn));
+  }
   void cqe_room() {
     completer.go_on();
     responder.go_on();
@@ -29,6 +32,8 @@ struct Nic::Blocks {
   NicPort port;
   MacTx mac_tx;
   MacRx mac_rx;
+  EventQueue event_queue;
+  CompletionEvents completion_events;
   CqeWriter cqe_writer;
   ReceiveQueues receives;
   AtomicUnit atomics;
@@ -60,11 +65,15 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       port(w.identity, w.packets),
       mac_tx(w.scheduler, w.port_rate, config.mac_tx),
       mac_rx(w.scheduler, clock, config.mac_rx, path + ".mac_rx"),
-      cqe_writer(w.scheduler, clock, pcie, cq_contexts, config.cqe_writer),
-      receives(w.scheduler, clock, pcie, srqs, config.receive_queues),
+      event_queue(w.scheduler, clock, pcie, config.event_queue),
+      completion_events(w.scheduler, clock, cq_contexts, event_queue),
+      cqe_writer(w.scheduler, clock, pcie, cq_contexts, completion_events, event_queue,
+                 config.cqe_writer),
+      receives(w.scheduler, clock, pcie, srqs, config.receive_queue),
       atomics(w.scheduler, clock, pcie, config.atomic_unit),
       retransmitter(w.scheduler, contexts, qps, config.retransmitter),
-      completer({w.scheduler, clock, pcie, contexts, qps, local_keys, cqe_writer, w.elided_payload},
+      completer({w.scheduler, clock, pcie, contexts, qps, local_keys, cqe_writer, event_queue,
+                 w.elided_payload},
                 config.completer),
       wqe_fetch(w.scheduler, clock, pcie, contexts, qps, config.wqe_fetch, w.index),
       requester(
@@ -78,12 +87,18 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
           {w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, w.elided_payload},
           config.read_responder),
       command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, qps, completer,
-                    wqe_fetch, requester, responder, read_responder},
+                    wqe_fetch, receives, requester, responder, read_responder, cqe_writer,
+                    completion_events, event_queue},
                    config.command_unit),
-      doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit) {
+      doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit, event_queue,
+               completion_events) {
   mac_rx.connect(responder, completer);
   completer.connect(wqe_fetch, mac_rx, requester, responder, retransmitter);
   retransmitter.connect(completer, requester, wqe_fetch);
+  event_queue.connect(call<&CqeWriter::go_on>(&cqe_writer));
+  cqe_writer.connect_overrun(call<&Completer::cq_overrun>(&completer));
+  doorbell.connect(call<&Responder::receives_posted>(&responder));
+  receives.connect(call<&Nic::Blocks::srq_limit>(this));
   wqe_fetch.connect(requester, completer);
   requester.connect(completer, wqe_fetch, retransmitter);
   responder.connect(completer, read_responder);
@@ -116,7 +131,7 @@ bool Nic::idle() const {
   const Blocks& b = *blocks_;
   return b.pcie.idle() && b.mac_tx.idle() && b.requester.idle() && b.responder.idle() &&
          b.completer.idle() && b.read_responder.idle() && b.receives.idle() && b.atomics.idle() &&
-         b.cqe_writer.idle() && b.command_unit.idle() && b.doorbell.idle();
+         b.cqe_writer.idle() && b.event_queue.idle() && b.command_unit.idle() && b.doorbell.idle();
 }
 
 void Nic::attach(ProbeSink* sink, std::uint32_t component) {
@@ -154,10 +169,12 @@ void Nic::report(const MetricScope& scope) const {
   b.read_responder.report(scope.child("read_responder"));
   b.retransmitter.report(scope.child("retransmitter"));
   b.srqs.report(scope.child("srq_context_cache"));
-  b.receives.report(scope.child("receive_queues"));
+  b.receives.report(scope.child("receive_queue"));
   b.atomics.report(scope.child("atomic_unit"));
   b.completer.report(scope.child("completer"));
   b.cqe_writer.report(scope.child("cqe_writer"));
+  b.completion_events.report(scope.child("completion_events"));
+  b.event_queue.report(scope.child("event_queue"));
   b.pcie.report(scope.child("pcie_endpoint"));
   b.mac_tx.report(scope.child("port"));
   b.mac_rx.report(scope.child("port"));

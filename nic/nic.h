@@ -8,6 +8,8 @@
 //   doorbell -> wqe_fetch -> requester -> mac_tx            mac_rx -> responder -> ACK -> mac_tx
 //       \-> command_unit       | key check, payload read      |   \     | key check, payload write
 //                              v                              v    \-> completer -> cqe_writer
+//                              |                                                    v
+//                              |         entry, MSI-X <- event_queue <- completion_events
 //                         pcie_endpoint <---- contexts, keys, translations: caches over host RAM
 #pragma once
 

@@ -20,10 +20,11 @@ void NicConfig::describe(Fields& fields) {
   fields.object("responder", responder, "takes request packets");
   fields.object("read_responder", read_responder, "sends the data of READs");
   fields.object("retransmitter", retransmitter, "what is sent again, and from where on");
-  fields.object("receive_queues", receive_queues, "fetch of receive queue entries");
+  fields.object("receive_queue", receive_queue, "fetch of receive queue entries");
   fields.object("atomic_unit", atomic_unit, "executes atomics on host memory");
   fields.object("completer", completer, "takes acknowledgements");
   fields.object("cqe_writer", cqe_writer, "writes completion entries");
+  fields.object("event_queue", event_queue, "event queues and their interrupt messages");
   fields.object("mac_tx", mac_tx, "transmit side of the port");
   fields.object("mac_rx", mac_rx, "receive side of the port");
 }

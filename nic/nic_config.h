@@ -8,6 +8,7 @@
 #include "nic/completer.h"
 #include "nic/cqe_writer.h"
 #include "nic/doorbell.h"
+#include "nic/event_queue.h"
 #include "nic/host_table_cache.h"
 #include "nic/key_checker.h"
 #include "nic/mac_rx.h"
@@ -39,10 +40,11 @@ struct NicConfig {
   ResponderConfig responder;
   ReadResponderConfig read_responder;
   RetransmitterConfig retransmitter;
-  ReceiveQueuesConfig receive_queues;
+  ReceiveQueuesConfig receive_queue;
   AtomicUnitConfig atomic_unit;
   CompleterConfig completer;
   CqeWriterConfig cqe_writer;
+  EventQueueConfig event_queue;
   MacTxConfig mac_tx;
   MacRxConfig mac_rx;
   void describe(Fields& fields);

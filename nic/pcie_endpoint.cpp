@@ -40,26 +40,31 @@ PcieEndpoint::~PcieEndpoint() = default;
 void PcieEndpoint::submit(DmaRequest request) {
   if (request.bytes == 0 || request.bytes > 4096)
     throw InvariantBroken(name_, scheduler_.now(), "a DMA request must have 1 to 4096 bytes");
-  if (!request.write && tags_for(request) > config_.tags)
+  const std::uint32_t tags = tags_for(request);
+  if (tags > config_.tags)
     throw InvariantBroken(name_, scheduler_.now(), "a DMA read needs more tags than there are");
   if (outstanding_++ == 0) busy_since_ = scheduler_.now();
   most_outstanding_ = std::max(most_outstanding_, outstanding_);
-  Ring<DmaRequest>& queue = queues_[index_of(request.engine)];
-  queue.push(std::move(request));
+  Queued& queued = queues_[index_of(request.engine)].push();
+  queued.request = std::move(request);
+  queued.tags = tags;
+  ++queued_;
   pump();
 }
 
+/// Posted requests need none.
 std::uint32_t PcieEndpoint::tags_for(const DmaRequest& request) const {
+  if (request.write) return 0;
   const std::uint64_t to_boundary = kPageBytes - request.address.value() % kPageBytes;
   const std::uint64_t first = std::min<std::uint64_t>(request.bytes, to_boundary);
   return static_cast<std::uint32_t>(divide_up(first, max_read_request_.count()) +
                                     divide_up(request.bytes - first, max_read_request_.count()));
 }
 
-PcieEndpoint::Blocked PcieEndpoint::blocked(const DmaRequest& request) const {
-  if (request.write) return Blocked::kNo;
-  if (tags_for(request) > tags_free_.size()) return Blocked::kTags;
-  if (request.bytes > buffer_free_) return Blocked::kReadBuffer;
+PcieEndpoint::Blocked PcieEndpoint::blocked(const Queued& queued) const {
+  if (queued.request.write) return Blocked::kNo;
+  if (queued.tags > tags_free_.size()) return Blocked::kTags;
+  if (queued.request.bytes > buffer_free_) return Blocked::kReadBuffer;
   return Blocked::kNo;
 }
 
@@ -74,7 +79,7 @@ void PcieEndpoint::pump() {
 /// Issues the head of the next engine in turn that is not blocked.
 bool PcieEndpoint::issue_next() {
   Blocked why = Blocked::kNo;
-  for (unsigned i = 0; i < kDmaEngines; ++i) {
+  for (unsigned i = 0; queued_ != 0 && i < kDmaEngines; ++i) {
     const unsigned engine = (turn_ + i) % kDmaEngines;
     auto& queue = queues_[engine];
     if (queue.empty()) continue;
@@ -85,6 +90,7 @@ bool PcieEndpoint::issue_next() {
     }
     turn_ = (engine + 1) % kDmaEngines;
     note_stall(Blocked::kNo);
+    --queued_;
     send(make(queue.take()));
     return true;
   }
@@ -100,19 +106,28 @@ void PcieEndpoint::note_stall(Blocked blocked) {
   stalled_since_ = scheduler_.now();
 }
 
-PcieEndpoint::Transaction& PcieEndpoint::make(const DmaRequest& request) {
+/// A transaction that nobody uses, with all set that never changes.
+PcieEndpoint::Transaction& PcieEndpoint::fresh() {
   if (free_.empty()) {
     transactions_.push_back(std::make_unique<Transaction>());
-    Transaction& fresh = *transactions_.back();
-    fresh.index = static_cast<std::uint32_t>(transactions_.size() - 1);
-    fresh.set_mm(this);
-    fresh.extension = new DmaExtension;
-    fresh.extension->scheduled_initiator = true;
-    fresh.set_extension(fresh.extension);
-    free_.push_back(&fresh);
+    Transaction& transaction = *transactions_.back();
+    transaction.index = static_cast<std::uint32_t>(transactions_.size() - 1);
+    transaction.set_mm(this);
+    transaction.set_byte_enable_ptr(nullptr);
+    transaction.set_byte_enable_length(0);
+    transaction.extension = new DmaExtension;
+    transaction.extension->scheduled_initiator = true;
+    transaction.set_extension(transaction.extension);
+    free_.push_back(&transaction);
   }
-  Transaction& transaction = *free_.back();
+  Transaction& last = *free_.back();
   free_.pop_back();
+  return last;
+}
+
+PcieEndpoint::Transaction& PcieEndpoint::make(Queued queued) {
+  DmaRequest& request = queued.request;
+  Transaction& transaction = fresh();
   std::uint8_t* data = request.data;
   if (data == nullptr) {
     data = scratch_;
@@ -126,21 +141,17 @@ PcieEndpoint::Transaction& PcieEndpoint::make(const DmaRequest& request) {
   transaction.set_data_ptr(data);
   transaction.set_data_length(request.bytes);
   transaction.set_streaming_width(request.bytes);
-  transaction.set_byte_enable_ptr(nullptr);
-  transaction.set_byte_enable_length(0);
   transaction.set_dmi_allowed(false);
   transaction.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-  transaction.keep = request.keep;
+  transaction.keep = std::move(request.keep);
   transaction.done = request.done;
   transaction.needs_end_response = false;
-  transaction.tag_count = request.write ? 0 : tags_for(request);
+  transaction.tag_count = queued.tags;
   transaction.read_bytes = request.write ? 0 : request.bytes;
   DmaExtension& extension = *transaction.extension;
   extension.engine = request.engine;
   extension.purpose = request.purpose;
   extension.tag = request.write ? 0 : tags_free_.front();
-  extension.relaxed_ordering = false;
-  extension.no_snoop = false;
   extension.elided = request.data == nullptr;
   extension.work_request = request.work_request;
   extension.first_byte = Time();

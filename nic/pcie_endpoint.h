@@ -14,7 +14,6 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <memory>
 #include <tlm>
 #include <vector>
@@ -86,10 +85,15 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
     std::uint32_t read_bytes = 0;
     bool needs_end_response = false;  ///< the target sent BEGIN_RESP on the forward path
   };
+  struct Queued {
+    DmaRequest request;
+    std::uint32_t tags = 0;
+  };
   enum class Blocked : std::uint8_t { kNo, kTags, kReadBuffer };
 
-  Transaction& make(const DmaRequest& request);
-  Blocked blocked(const DmaRequest& request) const;
+  Transaction& fresh();
+  Transaction& make(Queued queued);
+  Blocked blocked(const Queued& queued) const;
   std::uint32_t tags_for(const DmaRequest& request) const;
   void pump();
   bool issue_next();
@@ -106,9 +110,10 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   PcieEndpointConfig config_;
   Bytes max_read_request_;
   std::string name_;
-  std::array<Ring<DmaRequest>, kDmaEngines> queues_;
+  std::array<Ring<Queued>, kDmaEngines> queues_;
+  std::uint64_t queued_ = 0;  ///< requests in them
   unsigned turn_ = 0;
-  std::deque<std::unique_ptr<Transaction>> transactions_;
+  std::vector<std::unique_ptr<Transaction>> transactions_;
   std::vector<Transaction*> free_;
   Transaction* in_request_ = nullptr;  ///< waits for END_REQ (request exclusion)
   bool pumping_ = false;

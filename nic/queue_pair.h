@@ -150,6 +150,8 @@ struct NicQueuePair {
   CompletionStatus failure = CompletionStatus::kFlushed;
   bool completing = false;  ///< stands in the completer's queue
   Cqn send_cqn;
+  Cqn receive_cqn;
+  bool completes_at(Cqn cqn) const { return send_cqn == cqn || receive_cqn == cqn; }
 
   // Retransmission
   Time timeout = Time::never();   ///< local ACK timeout
@@ -203,6 +205,10 @@ class QueuePairTable {
     if (entry == nullptr) entry = std::make_unique<NicQueuePair>(qpn);
     return *entry;
   }
+
+  std::size_t size() const { return table_.size(); }
+  /// Null if it was never asked for.
+  const NicQueuePair* find(Qpn qpn) const { return table_[qpn.value()].get(); }
 
  private:
   std::vector<std::unique_ptr<NicQueuePair>> table_;

@@ -214,6 +214,9 @@ bool Responder::well_formed(const Packet& packet, const NicQueuePair& qp,
   const Opcode opcode = packet.bth.opcode;
   if (begins(opcode) == qp.receiving) return false;
   if (!begins(opcode) && is_send(opcode) != qp.receiving_send) return false;
+  if (needs_receive(packet) && context.srqn == 0 &&
+      (context.flags & abi::QpContext::kHasReceiveQueue) == 0)
+    return false;
   if (is_atomic(opcode)) return packet.reth.virtual_address.value() % AtomicUnit::kBytes == 0;
   if (is_read(opcode)) return packet.reth.dma_length <= kMaxMessageBytes;
   return length_fits(packet, qp, context.path_mtu());
@@ -495,6 +498,7 @@ void Responder::hand_over(Slot& slot) {
       probe(slot.ready, ProbeKind::kKeyChecked, packet.work_request, packet.id,
             static_cast<std::uint64_t>(slot.key_since.ps()), 0);
     slot.key_since = slot.ready;
+    job.ready = slot.ready;
     job.check = check;
     job.check.not_before = slot.ready;
     job.check_set = true;
@@ -762,9 +766,10 @@ void Responder::forget(NicQueuePair& qp) {
   w_.receives.reset(qp);
 }
 
-void Responder::receives_posted(Qpn qpn) {
-  if (!w_.contexts.in_range(qpn.value())) return;
-  NicQueuePair& qp = w_.qps.at(qpn);
+void Responder::receives_posted(std::uint64_t qpn) {
+  const auto index = static_cast<std::uint32_t>(qpn);
+  if (!w_.contexts.in_range(index)) return;
+  NicQueuePair& qp = w_.qps.at(Qpn(index));
   if (qp.failed) flush_receives(qp);
 }
 

@@ -83,7 +83,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   /// The queue pair is about to be reset.
   void forget(NicQueuePair& qp);
   /// Software posted receives to a queue pair that it knows to be in error.
-  void receives_posted(Qpn qpn);
+  void receives_posted(std::uint64_t qpn);
   /// What has been judged so far: what was judged by a key that is gone is through when
   /// has_passed(judged()) holds.
   std::uint64_t judged() const { return dma_.next(); }

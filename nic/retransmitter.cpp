@@ -93,7 +93,7 @@ void Retransmitter::missing(NicQueuePair& qp, abi::QpContext& context, Psn psn) 
 void Retransmitter::again(NicQueuePair& qp, abi::QpContext& context, Psn psn) {
   if (++qp.retries > context.retry_count) {
     ++exhausted_;
-    completer_->fail(qp, context, CompletionStatus::kRetryExceeded);
+    completer_->fail(qp, context, CompletionStatus::kRetryExceeded, scheduler_.now());
     return;
   }
   go_back(qp, context, psn);
@@ -104,7 +104,7 @@ void Retransmitter::not_ready(NicQueuePair& qp, abi::QpContext& context, Psn psn
   ++rnr_naks_;
   if (context.rnr_retry != kInfiniteRnrRetries && ++qp.rnr_retries > context.rnr_retry) {
     ++exhausted_;
-    completer_->fail(qp, context, CompletionStatus::kRnrRetryExceeded);
+    completer_->fail(qp, context, CompletionStatus::kRnrRetryExceeded, scheduler_.now());
     return;
   }
   stop_timer(qp);  // it runs again when something has been sent again

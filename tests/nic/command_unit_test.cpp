@@ -7,6 +7,7 @@ using namespace rnicsim;
 using namespace rnicsim::literals;
 using abi::CommandOpcode;
 using abi::CommandStatus;
+using test::BenchOptions;
 using test::OneNic;
 
 namespace {
@@ -64,10 +65,40 @@ TEST_CASE("commands on objects that do not exist, or of no known kind, are refus
   const std::uint32_t beyond = 1U << test::MiniDriver::kLogObjects;
   for (const CommandOpcode opcode :
        {CommandOpcode::kCreateCq, CommandOpcode::kDestroyCq, CommandOpcode::kEnableKey,
-        CommandOpcode::kDisableKey, CommandOpcode::kModifyQp, CommandOpcode::kQueryQp})
+        CommandOpcode::kDisableKey, CommandOpcode::kModifyQp, CommandOpcode::kQueryQp,
+        CommandOpcode::kCreateSrq, CommandOpcode::kDestroySrq, CommandOpcode::kArmSrq,
+        CommandOpcode::kModifyCq, CommandOpcode::kDestroyEq})
     CHECK(driver.command(opcode, beyond) == CommandStatus::kBadObject);
   CHECK(driver.command(CommandOpcode::kQueryQp, 0) == CommandStatus::kBadObject);
+  CHECK(driver.command(CommandOpcode::kCreateSrq, 0) == CommandStatus::kBadObject);
+  CHECK(driver.command(CommandOpcode::kModifyCq, 2) == CommandStatus::kBadObject);
+  CHECK(driver.command(CommandOpcode::kDestroyEq, 1) == CommandStatus::kBadObject);
+  CHECK(driver.command(CommandOpcode::kCreateEq, EventQueueConfig().queues + 1) ==
+        CommandStatus::kBadObject);
   CHECK(driver.command(static_cast<CommandOpcode>(99)) == CommandStatus::kBadOpcode);
+  CHECK(bench.host.nic.idle());
+}
+
+TEST_CASE("the limit of a shared receive queue is in force when its command ends") {
+  OneNic bench;
+  auto& driver = bench.driver();
+  abi::SrqContext context;
+  context.valid = true;
+  context.log_entries = 4;
+  context.doorbell_record = PhysicalAddress(driver.mailbox);
+  context.write(driver.at(driver.tables.srq_contexts.value() + abi::SrqContext::kBytes));
+  REQUIRE(driver.command(CommandOpcode::kCreateSrq, 1) == CommandStatus::kOk);
+  bench.host.memory.log.clear();
+  REQUIRE(driver.command(CommandOpcode::kArmSrq, 1) == CommandStatus::kOk);
+  // The context for what has been taken, then the limit as it stands in host RAM.
+  const auto reads = bench.host.memory.of(DmaPurpose::kSrqContext);
+  REQUIRE(reads.size() == 2);
+  CHECK(reads[1].begin == reads[0].end);
+  const auto log = bench.host.memory.of(DmaPurpose::kCommand);
+  REQUIRE(log.size() == 2);
+  CHECK(reads[0].begin == log[0].end + 1_us);
+  CHECK(log[1].begin == reads[1].end);
+  CHECK(driver.command(CommandOpcode::kDestroySrq, 1) == CommandStatus::kOk);
   CHECK(bench.host.nic.idle());
 }
 
@@ -171,4 +202,49 @@ TEST_CASE("a key is reported gone when what it had allowed has been handed to me
   REQUIRE(payload.size() == 1);
   CHECK(status.begin > payload[0].begin);
   CHECK(bench.host.metric("command_unit.stalled.quiesce") > 0);
+}
+
+TEST_CASE("an event queue is made from its mailbox, once, and is free again when destroyed") {
+  OneNic bench;
+  auto& driver = bench.driver();
+  bench.host.memory.log.clear();
+  driver.add_eq(7);
+  const auto log = bench.host.memory.of(DmaPurpose::kCommand);
+  REQUIRE(log.size() == 3);
+  CHECK(log[1].address == driver.mailbox);
+  CHECK(log[1].bytes == abi::EqContext::kBytes);
+  CHECK(driver.command(CommandOpcode::kCreateEq, 7) == CommandStatus::kBadObject);
+  CHECK(driver.command(CommandOpcode::kDestroyEq, 7) == CommandStatus::kOk);
+  CHECK(driver.command(CommandOpcode::kDestroyEq, 7) == CommandStatus::kBadObject);
+  driver.add_eq(7);
+  driver.init();  // the NIC forgets all that it knew
+  driver.add_eq(7);
+}
+
+TEST_CASE("modifying a completion queue changes its moderation and nothing else") {
+  BenchOptions options;
+  options.nic.cq_context_cache.geometry = {1, 1, Replacement::kLru};
+  OneNic bench(options);
+  auto& driver = bench.driver();
+  abi::CqContext with_events;
+  with_events.eqn = 1;
+  with_events.producer_index = 5;
+  driver.add_cq(Cqn(2), 4, with_events);
+  bench.host.memory.log.clear();
+  REQUIRE(driver.modify_cq(Cqn(2), 16, 100) == CommandStatus::kOk);
+  // The context came from its host-resident table when the firmware had worked.
+  const auto contexts = bench.host.memory.of(DmaPurpose::kCqContext);
+  REQUIRE(contexts.size() == 1);
+  const auto log = bench.host.memory.of(DmaPurpose::kCommand);
+  CHECK(contexts[0].begin == log[1].end + 1_us);
+  CHECK(log[2].begin == contexts[0].end);
+  // Another queue takes its place in the cache: the changed context goes back to host RAM.
+  REQUIRE(driver.modify_cq(Cqn(1), 0, 0) == CommandStatus::kOk);
+  const auto context = abi::CqContext::read(
+      driver.at(driver.tables.cq_contexts.value() + 2 * abi::CqContext::kBytes));
+  CHECK(context.moderation_count == 16);
+  CHECK(context.moderation_period_us == 100);
+  CHECK(context.producer_index == 5);
+  CHECK(context.eqn == 1);
+  CHECK(context.ring == driver.cq(Cqn(2)).ring);
 }

@@ -320,10 +320,10 @@ TEST_CASE("a packet that does not fit the receive buffer ends the run as a lossl
 TEST_CASE("an opcode that no transport of ours knows is dropped") {
   RxBench bench;
   bench.arrive_at(10_ns, bench.packet(static_cast<Opcode>(0x18), 16));
-  PacketRef unreliable = bench.packet(Opcode::kSendOnly, 16);
-  unreliable->bth.transport = WireTransport::kUc;
-  seal_icrc(*unreliable);
-  bench.arrive_at(20_ns, unreliable);
+  PacketRef datagram = bench.packet(Opcode::kSendOnly, 16);
+  datagram->bth.transport = WireTransport::kRd;
+  seal_icrc(*datagram);
+  bench.arrive_at(20_ns, datagram);
   bench.scheduler.run_until(1_us);
   CHECK(bench.requests.packets.empty());
   CHECK(bench.responses.packets.empty());

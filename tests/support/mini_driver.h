@@ -110,26 +110,79 @@ class MiniDriver {
   }
   void init() {
     set_command_queue();
-    tables.log_qps = tables.log_cqs = tables.log_keys = kLogObjects;
+    tables.log_qps = tables.log_cqs = tables.log_keys = tables.log_srqs = kLogObjects;
     tables.qp_contexts = PhysicalAddress(allocate(abi::QpContext::kBytes << kLogObjects));
     tables.cq_contexts = PhysicalAddress(allocate(abi::CqContext::kBytes << kLogObjects));
     tables.key_entries = PhysicalAddress(allocate(abi::KeyEntry::kBytes << kLogObjects));
+    tables.srq_contexts = PhysicalAddress(allocate(abi::SrqContext::kBytes << kLogObjects));
     tables.write(at(mailbox));
     must(abi::CommandOpcode::kInitHca);
   }
 
   // ---- Objects ----------------------------------------------------------------------------------
 
-  void add_cq(Cqn cqn, std::uint8_t log_size = 4) {
-    abi::CqContext context;
+  /// `wanted`: events and moderation; the rest is made here.
+  void add_cq(Cqn cqn, std::uint8_t log_size = 4, const abi::CqContext& wanted = {}) {
+    abi::CqContext context = wanted;
     context.valid = true;
+    context.doorbell_record = PhysicalAddress(allocate(4, 64));
     context.log_size = log_size;
     context.ring = PhysicalAddress(allocate(std::uint64_t{abi::Cqe::kBytes} << log_size));
     std::fill_n(at(context.ring.value()), abi::Cqe::kBytes << log_size, std::uint8_t{0xf1});
     context.write(at(tables.cq_contexts.value() + cqn.value() * abi::CqContext::kBytes));
+    std::fill_n(at(context.doorbell_record.value()), 4, std::uint8_t{0});
     cqs_[cqn.value()] = context;
+    consumers_[cqn.value()] = 0;
     must(abi::CommandOpcode::kCreateCq, cqn.value());
   }
+  /// Events from the first entry on that poll() has not found.
+  void arm_cq(Cqn cqn, bool solicited_only = false) {
+    std::uint8_t value[8];
+    store_be32(value, (solicited_only ? 1U : 0U) << 24 | (consumers_[cqn.value()] & 0xffffff));
+    store_be32(value + 4, cqn.value());
+    mmio_(abi::kUarOffset + abi::kCqArm, value, sizeof value);
+  }
+  abi::CommandStatus modify_cq(Cqn cqn, std::uint16_t count, std::uint16_t period_us) {
+    abi::CqContext wanted;
+    wanted.moderation_count = count;
+    wanted.moderation_period_us = period_us;
+    wanted.write(at(mailbox));
+    return command(abi::CommandOpcode::kModifyCq, cqn.value());
+  }
+  const abi::CqContext& cq(Cqn cqn) const { return cqs_.at(cqn.value()); }
+
+  /// Its interrupt messages go to a place in memory.
+  void add_eq(std::uint32_t eqn, std::uint8_t log_size = 4) {
+    Eq& eq = eqs_[eqn];
+    eq.context.log_size = log_size;
+    eq.context.ring = PhysicalAddress(allocate(std::uint64_t{abi::Eqe::kBytes} << log_size));
+    eq.context.msix_address = PhysicalAddress(allocate(4, 64));
+    eq.context.msix_data = 0x1000 + eqn;
+    for (std::uint32_t i = 0; i < 1U << log_size; ++i)
+      abi::Eqe{}.write(at(eq.context.ring.value() + std::uint64_t{i} * abi::Eqe::kBytes));
+    eq.context.write(at(mailbox));
+    must(abi::CommandOpcode::kCreateEq, eqn);
+  }
+  void arm_eq(std::uint32_t eqn) {
+    std::uint8_t value[8];
+    store_be32(value, eqn);
+    store_be32(value + 4, eqs_[eqn].consumer);
+    mmio_(abi::kEqArm, value, sizeof value);
+  }
+  /// The events that software would find next, in order; each is consumed.
+  std::vector<abi::Eqe> events(std::uint32_t eqn) {
+    std::vector<abi::Eqe> found;
+    Eq& eq = eqs_.at(eqn);
+    for (;;) {
+      const std::uint32_t slot = eq.consumer & ((1U << eq.context.log_size) - 1);
+      const auto eqe = abi::Eqe::read(at(eq.context.ring.value() + slot * abi::Eqe::kBytes));
+      const bool sense = (eq.consumer >> eq.context.log_size & 1) != 0;
+      if (eqe.type == abi::EventType::kInvalid || eqe.owner != sense) return found;
+      found.push_back(eqe);
+      ++eq.consumer;
+    }
+  }
+  const abi::EqContext& eq(std::uint32_t eqn) const { return eqs_.at(eqn).context; }
 
   Region make_region(std::uint32_t index, const RegionOptions& options) {
     Region region;
@@ -260,10 +313,12 @@ class MiniDriver {
       const std::uint32_t slot = consumer & ((1U << context.log_size) - 1);
       const auto cqe = abi::Cqe::read(at(context.ring.value() + slot * abi::Cqe::kBytes));
       const bool sense = (consumer >> context.log_size & 1) != 0;
-      if (cqe.opcode == abi::CqeOpcode::kInvalid || cqe.owner != sense) return found;
+      if (cqe.opcode == abi::CqeOpcode::kInvalid || cqe.owner != sense) break;
       found.push_back(cqe);
       ++consumer;
     }
+    store_be32(at(context.doorbell_record.value()), consumer);
+    return found;
   }
   std::uint64_t cq_ring(Cqn cqn) const { return cqs_.at(cqn.value()).ring.value(); }
 
@@ -282,6 +337,10 @@ class MiniDriver {
   }
 
  private:
+  struct Eq {
+    abi::EqContext context;
+    std::uint32_t consumer = 0;
+  };
   struct Qp {
     abi::QpContext context;
     std::uint16_t producer = 0;
@@ -319,6 +378,7 @@ class MiniDriver {
   std::uint64_t next_ = 4096;
   std::map<std::uint32_t, abi::CqContext> cqs_;
   std::map<std::uint32_t, std::uint32_t> consumers_;
+  std::map<std::uint32_t, Eq> eqs_;
   std::map<std::uint32_t, Qp> qps_;
 };
 
