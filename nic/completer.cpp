@@ -111,7 +111,7 @@ void Completer::take_acknowledge(NicQueuePair& qp, abi::QpContext& context, cons
   if (answer_lost(qp, context, limit, ready)) return;
   acknowledge(qp, limit, ready);
   if (aeth.is_ack() || !sends(context.state)) return;
-  if (limit - qp.acked < 0) {
+  if (limit - qp.acked < 0 && !retransmitter_->restarts(qp, psn)) {
     ++unexpected_;  // what it complains of has been acknowledged since
   } else if (aeth.is_rnr_nak()) {
     retransmitter_->not_ready(qp, context, psn, aeth.value());
