@@ -255,7 +255,7 @@ ReceiveQueues::Taken Responder::claim(Slot& slot, NicQueuePair& qp, abi::QpConte
   if (taken != ReceiveQueues::Taken::kReady) return taken;
   w_.contexts.mark_dirty(qp.qpn.value());
   qp.receive = receives_.add(receive);
-  qp.received = 0;
+  if (is_send(slot.packet->bth.opcode)) qp.received = 0;
   slot.ready = std::max(slot.ready, receive.ready);
   return taken;
 }
@@ -333,6 +333,7 @@ void Responder::accept_payload(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   if (starts_message(opcode)) {
     qp.receive_first_psn = packet.bth.psn;
     qp.receiving_send = is_send(opcode);
+    qp.received = 0;
     qp.receive_key = packet.reth.r_key;
     qp.receive_address = packet.reth.virtual_address;
     qp.receive_left = packet.reth.dma_length;
