@@ -382,6 +382,8 @@ void Completer::retry_failed(std::uint64_t qpn) {
   if (status != CompletionStatus::kSuccess) fail(qp, *context, status, w_.scheduler.now());
 }
 
+void Completer::forget(NicQueuePair& qp) { retransmitter_->stop_timer(qp); }
+
 void Completer::cq_overrun(std::uint64_t cqn) {
   for (std::uint32_t qpn = 0; qpn < w_.qps.size(); ++qpn) {
     const NicQueuePair* qp = w_.qps.find(Qpn(qpn));
