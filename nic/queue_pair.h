@@ -192,6 +192,11 @@ struct NicQueuePair {
   void void_window();
   /// Forgets what has been fetched: block `block`, the work request `id`, is next.
   void refetch_from(std::uint16_t block);
+  /// The send queue goes on after an error of its own (SQE to RTS).
+  void restart_sending() {
+    failed = send_stopped = false;
+    failure = CompletionStatus::kFlushed;
+  }
   /// Everything but the number and the buffers, as after creation.
   void reset(std::uint16_t first_block);
 };

@@ -14,9 +14,10 @@ namespace {
 constexpr std::uint64_t kMaxMessageBytes = 1ULL << 31;  // IBTA 9.7.2
 constexpr std::uint32_t kGrhBytes = 40;
 
-/// States in which requests are taken (IBTA 10.3.1; draining concerns the send queue only).
+/// States in which requests are taken (IBTA 10.3.1; draining and SQE concern the send queue only).
 bool receives(QpState state) {
-  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd;
+  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
+         state == QpState::kSqe;
 }
 
 WireTransport wire_transport(Transport transport) {
