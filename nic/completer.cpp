@@ -112,7 +112,7 @@ void Completer::take_acknowledge(NicQueuePair& qp, abi::QpContext& context, cons
   if (answer_lost(qp, context, limit, ready)) return;
   acknowledge(qp, limit, ready);
   if (aeth.is_ack() || !sends(context.state)) return;
-  if (limit - qp.acked < 0) {
+  if (limit - qp.acked < 0 && !retransmitter_->restarts(qp, psn)) {
     ++unexpected_;  // what it complains of has been acknowledged since
   } else if (aeth.is_rnr_nak()) {
     retransmitter_->not_ready(qp, context, psn, aeth.value());
@@ -390,6 +390,8 @@ void Completer::retry_failed(std::uint64_t qpn) {
   const CompletionStatus status = qp.outstanding.front().local_error;
   if (status != CompletionStatus::kSuccess) fail(qp, *context, status, w_.scheduler.now());
 }
+
+void Completer::forget(NicQueuePair& qp) { retransmitter_->stop_timer(qp); }
 
 void Completer::cq_overrun(std::uint64_t cqn) {
   for (std::uint32_t qpn = 0; qpn < w_.qps.size(); ++qpn) {

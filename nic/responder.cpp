@@ -767,6 +767,7 @@ void Responder::flush_receives(NicQueuePair& qp) {
 }
 
 void Responder::forget(NicQueuePair& qp) {
+  completer_->forget(qp);
   receives_.drop(qp.receive);
   w_.receives.reset(qp);
 }
