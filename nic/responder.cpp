@@ -601,9 +601,13 @@ void Responder::done(const DmaEngine::Job& job, Time since) {
         static_cast<std::uint64_t>(since.ps()), job.packet->payload_length.count());
 }
 
-/// What stands before a datagram in its receive: a GRH, of RoCEv2 over IPv4 the IPv4 header in its
-/// last 20 bytes (annex A17.4.5).
+/// What stands before a datagram in its receive: GRH or IPv6 header; of RoCEv2 over IPv4 the IPv4
+/// header in the last 20 of as many bytes (annex A17.4.5).
 void Responder::prefix(const DmaEngine::Job& job, std::uint8_t* to) {
+  if (job.packet->has_grh()) {
+    job.packet->grh().write(to);
+    return;
+  }
   std::fill_n(to, kGrhBytes, std::uint8_t{0});
   Ipv4Header header = job.packet->ipv4;
   header.total_length = static_cast<std::uint16_t>(job.packet->ip_bytes().count());
