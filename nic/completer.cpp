@@ -2,6 +2,7 @@
 #include "nic/completer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/byte_order.h"
 #include "nic/requester.h"
@@ -122,12 +123,17 @@ void Completer::take_acknowledge(NicQueuePair& qp, abi::QpContext& context, cons
   }
 }
 
-/// An answer that belongs before `limit` has not come, and, as answers keep their order, will not.
+/// An answer that belongs before `limit` has not come, and, as answers keep their order, will not:
+/// it is asked for again, once, as those on their way tell no more; then the timeout has to help.
 bool Completer::answer_lost(NicQueuePair& qp, abi::QpContext& context, Psn limit, Time ready) {
   for (std::size_t i = 0; i < qp.reads.size(); ++i) {
-    const OutstandingRead& read = qp.reads.at(i);
+    OutstandingRead& read = qp.reads.at(i);
     if (read.answered) continue;
     if (read.next_psn - limit >= 0) return false;
+    if (std::exchange(read.asked_again, true)) {
+      ++unexpected_;  // it was on its way when the other was asked for again
+      return true;
+    }
     ++lost_answers_;
     const Psn missing = read.next_psn;
     acknowledge(qp, missing, ready);
@@ -161,12 +167,14 @@ void Completer::take_answer(NicQueuePair& qp, abi::QpContext& context, const Pac
                                                             : packet->payload_length.count());
   answered_ += Bytes(bytes);
   ++read.next_psn;
+  read.asked_again = false;
   read.answered = read.next_psn - read.last_psn > 0;
   if (bytes != 0) scatter(qp, context, packet, read, bytes, ready);
   acknowledge(qp, psn + 1, ready);
 }
 
-/// Opcode and length are what comes next (IBTA 9.7.5.2.2).
+/// Opcode and length are what comes next (IBTA 9.7.5.2.2). First is not told from middle nor only
+/// from last: a response may still be to the request that was made before a READ was asked again.
 bool Completer::fits(const OutstandingRead& read, const abi::QpContext& context,
                      const Packet& packet) const {
   const Opcode opcode = packet.bth.opcode;
@@ -312,6 +320,7 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
     if (status != CompletionStatus::kSuccess || front.signaled) {
       if (wait_for_writer()) {
         if (status != CompletionStatus::kSuccess) qp.failure = status;
+        if (answered) requester_->ready(qp);
         return false;
       }
       complete(qp, front, status, ready);
@@ -381,6 +390,8 @@ void Completer::retry_failed(std::uint64_t qpn) {
   const CompletionStatus status = qp.outstanding.front().local_error;
   if (status != CompletionStatus::kSuccess) fail(qp, *context, status, w_.scheduler.now());
 }
+
+void Completer::forget(NicQueuePair& qp) { retransmitter_->stop_timer(qp); }
 
 void Completer::cq_overrun(std::uint64_t cqn) {
   for (std::uint32_t qpn = 0; qpn < w_.qps.size(); ++qpn) {

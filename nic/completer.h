@@ -79,6 +79,8 @@ class Completer : public ParsedPacketSink, private DmaEngine::Client {
   void enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause) {
     enter_error(qp, context, cause, w_.scheduler.now());
   }
+  /// The queue pair is about to be reset.
+  void forget(NicQueuePair& qp);
   /// A completion queue was overrun: the queue pairs that complete there go to error.
   void cq_overrun(std::uint64_t cqn);
   /// The CQE writer has room again.

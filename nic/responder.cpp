@@ -117,10 +117,11 @@ bool Responder::judge(Slot& slot) {
 
 bool Responder::judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
   const Packet& packet = *slot.packet;
-  slot.verdict = Verdict::kTake;
+  slot.verdict = slot.again ? Verdict::kRead : Verdict::kTake;
   if (!slot.check_begun) {
     if (!judge_sequence(slot, qp, context)) return true;
-    if (!well_formed(packet, qp, context) || !has_resources(packet, qp, context, false)) {
+    if (!slot.again &&
+        (!well_formed(packet, qp, context) || !has_resources(packet, qp, context, false))) {
       refuse(slot, qp, context, NakCode::kInvalidRequest);
       return true;
     }
@@ -136,8 +137,7 @@ bool Responder::judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& con
         qp.nak_sent = true;
         return true;
     }
-    if (is_send(packet.bth.opcode) &&
-        qp.received + packet.payload_length.count() > receives_.at(qp.receive).capacity) {
+    if (is_send(packet.bth.opcode) && !fits_receive(packet, qp)) {
       fail_receive(slot, qp, context, CompletionStatus::kLocalLengthError);
       refuse(slot, qp, context, NakCode::kInvalidRequest);
       return true;
@@ -161,7 +161,7 @@ bool Responder::judge_sequence(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   }
   if (ahead < 0) {
     judge_duplicate(slot, qp, context);
-    return slot.verdict == Verdict::kRead;
+    return slot.again;
   }
   judge_gap(slot, qp, context);
   return false;
@@ -177,8 +177,8 @@ void Responder::judge_duplicate(Slot& slot, NicQueuePair& qp, abi::QpContext& co
     // Answered again, wholly from before what is expected.
     const std::uint32_t span = read_span(packet, context.path_mtu());
     const bool whole = packet.bth.psn + span - context.expected_psn <= 0;
-    slot.verdict =
-        whole && has_resources(packet, qp, context, true) ? Verdict::kRead : Verdict::kDrop;
+    slot.again = whole && has_resources(packet, qp, context, true);
+    slot.verdict = slot.again ? Verdict::kRead : Verdict::kDrop;
   } else if (is_atomic(packet.bth.opcode)) {
     slot.verdict = Verdict::kDrop;
     for (std::size_t i = 0; i < qp.atomics.size(); ++i) {
@@ -196,7 +196,6 @@ void Responder::judge_gap(Slot& slot, NicQueuePair& qp, abi::QpContext& context)
     context.expected_psn = qp.receive_first_psn;
     w_.contexts.mark_dirty(qp.qpn.value());
     qp.receiving = false;
-    qp.received = 0;
   }
   slot.ack_psn = context.expected_psn;
   slot.aeth = Aeth::nak(context.msn, NakCode::kPsnSequenceError);
@@ -255,9 +254,13 @@ ReceiveQueues::Taken Responder::claim(Slot& slot, NicQueuePair& qp, abi::QpConte
   if (taken != ReceiveQueues::Taken::kReady) return taken;
   w_.contexts.mark_dirty(qp.qpn.value());
   qp.receive = receives_.add(receive);
-  if (is_send(slot.packet->bth.opcode)) qp.received = 0;
   slot.ready = std::max(slot.ready, receive.ready);
   return taken;
+}
+
+bool Responder::fits_receive(const Packet& packet, const NicQueuePair& qp) const {
+  const std::uint64_t before = starts_message(packet.bth.opcode) ? 0 : qp.received;
+  return before + packet.payload_length.count() <= receives_.at(qp.receive).capacity;
 }
 
 /// The rkey over the whole message at its first packet; later packets only translate. False: an
@@ -331,9 +334,9 @@ void Responder::accept_payload(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   const Opcode opcode = packet.bth.opcode;
   const std::uint64_t length = packet.payload_length.count();
   if (starts_message(opcode)) {
+    qp.received = 0;
     qp.receive_first_psn = packet.bth.psn;
     qp.receiving_send = is_send(opcode);
-    qp.received = 0;
     qp.receive_key = packet.reth.r_key;
     qp.receive_address = packet.reth.virtual_address;
     qp.receive_left = packet.reth.dma_length;
@@ -379,7 +382,6 @@ void Responder::owe_completion(Slot& slot, NicQueuePair& qp, const abi::QpContex
       std::copy_n(packet.payload(), qp.received, cqe.inline_data.begin());
     }
   }
-  qp.received = 0;
   receives_.drop(qp.receive);
 }
 
@@ -423,14 +425,11 @@ bool Responder::judge_unreliable(Slot& slot, NicQueuePair& qp, abi::QpContext& c
       ++out_of_sequence_;
       context.expected_psn = packet.bth.psn;
       qp.receiving = false;
-      qp.received = 0;
     }
     const bool usable = is_defined(WireTransport::kUc, opcode) && well_formed(packet, qp, context);
     const auto taken = usable ? claim(slot, qp, context) : ReceiveQueues::Taken::kEmpty;
     if (taken == ReceiveQueues::Taken::kWait) return false;
-    if (taken == ReceiveQueues::Taken::kEmpty ||
-        (is_send(opcode) &&
-         qp.received + packet.payload_length.count() > receives_.at(qp.receive).capacity)) {
+    if (taken == ReceiveQueues::Taken::kEmpty || (is_send(opcode) && !fits_receive(packet, qp))) {
       ++context.expected_psn;
       w_.contexts.mark_dirty(qp.qpn.value());
       qp.receiving = false;
@@ -481,6 +480,9 @@ void Responder::hand_over(Slot& slot) {
   DmaEngine::Job job;
   job.packet = slot.packet;
   job.id = packet.work_request;
+  if (slot.check_begun)
+    slot.ready = w_.clock.after(std::max({slot.ready, check.not_before, w_.scheduler.now()}),
+                                std::exchange(check.cycles, Cycles(0)));
   job.ready = slot.ready;
   const bool inlined = (slot.cqe.flags & abi::Cqe::kInlineData) != 0;
   if (slot.verdict == Verdict::kTake && slot.receive != 0) {
@@ -493,13 +495,10 @@ void Responder::hand_over(Slot& slot) {
     job.check.pd = w_.contexts.peek(packet.bth.dest_qp.value())->pd;
   } else if (slot.verdict == Verdict::kTake || slot.verdict == Verdict::kAtomic) {
     job.bytes = check.state == KeyCheck::State::kPass ? 0 : check.length;
-    slot.ready = w_.clock.after(std::max({slot.ready, check.not_before, w_.scheduler.now()}),
-                                std::exchange(check.cycles, Cycles(0)));
     if (begins(opcode))
       probe(slot.ready, ProbeKind::kKeyChecked, packet.work_request, packet.id,
             static_cast<std::uint64_t>(slot.key_since.ps()), 0);
     slot.key_since = slot.ready;
-    job.ready = slot.ready;
     job.check = check;
     job.check.not_before = slot.ready;
     job.check_set = true;
@@ -608,7 +607,7 @@ void Responder::prefix(const DmaEngine::Job& job, std::uint8_t* to) {
 /// The oldest packet is through: completion, answer, end.
 bool Responder::leave(std::uint64_t, DmaEngine::Job&) {
   Slot& front = slots_.front();
-  if (front.verdict == Verdict::kTake && !front.refused_late &&
+  if ((front.verdict == Verdict::kTake || front.verdict == Verdict::kRead) && !front.refused_late &&
       w_.qps.at(front.packet->bth.dest_qp).receive_failed)
     cancel(front);
   if (front.refused_late && !refuse_late(front)) return false;
@@ -632,7 +631,8 @@ bool Responder::refuse_late(Slot& slot) {
   slot.cqe_due = false;
   slot.verdict = Verdict::kDrop;
   NicQueuePair& qp = w_.qps.at(qpn);
-  if (context->transport != Transport::kRc) {
+  const bool reliable = context->transport == Transport::kRc;
+  if (!reliable && !local) {  // the message is lost in silence
     qp.receive_failed = false;
     return true;
   }
@@ -646,6 +646,10 @@ bool Responder::refuse_late(Slot& slot) {
     slot.cqe_due = true;
   } else if (local) {
     fail_receive(slot, qp, *context, CompletionStatus::kLocalProtectionError);
+  }
+  if (!reliable) {
+    completer_->enter_error(qp, *context, CompletionStatus::kLocalProtectionError);
+    return true;
   }
   slot.check.fault = slot.fault;
   const NakCode code = local ? NakCode::kRemoteOperationalError : NakCode::kRemoteAccessError;
@@ -690,7 +694,7 @@ bool Responder::answer(Slot& slot) {
   OwedResponse owed;
   owed.kind =
       slot.verdict == Verdict::kRead ? OwedResponse::Kind::kRead : OwedResponse::Kind::kAtomic;
-  owed.aeth = Aeth::ack(context->msn);
+  owed.aeth = slot.aeth;
   owed.psn = slot.packet->bth.psn;
   owed.key = slot.packet->reth.r_key;
   owed.address = slot.packet->reth.virtual_address;
@@ -763,6 +767,7 @@ void Responder::flush_receives(NicQueuePair& qp) {
 }
 
 void Responder::forget(NicQueuePair& qp) {
+  completer_->forget(qp);
   receives_.drop(qp.receive);
   w_.receives.reset(qp);
 }

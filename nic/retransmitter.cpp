@@ -167,6 +167,7 @@ void Retransmitter::go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn) 
   qp.void_window();
   qp.refetch_from(message.wqe_index);
   qp.started = false;
+  qp.send_stopped = false;  // what failed at home is met again
   qp.resumed = true;
   qp.offset = offset;
   qp.message_psn = message.first_psn;
