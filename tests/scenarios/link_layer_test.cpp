@@ -22,7 +22,10 @@ Scenario one_datagram(LinkLayer link_layer, IpVersion ip_version) {
   scenario.hosts.resize(2);
   scenario.hosts[0].name = "A";
   scenario.hosts[1].name = "B";
-  for (HostSpec& host : scenario.hosts) host.config.memory.size = Bytes(kMemory);
+  for (HostSpec& host : scenario.hosts) {
+    host.config.memory.size = Bytes(kMemory);
+    host.config.driver.log_qps = host.config.driver.log_cqs = host.config.driver.log_keys = 10;
+  }
   scenario.fabric.link_layer = link_layer;
   scenario.fabric.ip_version = ip_version;
   WorkloadSpec& workload = scenario.workload.emplace_back();

@@ -127,6 +127,25 @@ TEST_CASE("the summary says that the target's CPU slept, and only if it did") {
   CHECK(has_line(terminal_view(run, {}), "                data plane 1 ns"));
 }
 
+TEST_CASE("the summary says what the packets are, who forwards them, and what headers take") {
+  JudgedRun run = a_run();
+  for (const char* host : {"A", "B"}) {
+    const std::string port = std::string("host.") + host + ".nic0.port.";
+    run.result.metrics[port + "tx_bytes"] = {true, 5120, 0, Unit::kBytes, ""};
+    run.result.metrics[port + "tx_header_bytes"] = {true, 512, 0, Unit::kBytes, ""};
+  }
+  CHECK(has_line(terminal_view(run, {}),
+                 "  wire          RoCEv2 over IPv4; routable: yes; headers 1 KiB of 10 KiB sent"));
+  run.setup.fabric.ip_version = IpVersion::kIpv6;
+  CHECK(has_line(terminal_view(run, {}),
+                 "  wire          RoCEv2 over IPv6; routable: yes; headers 1 KiB of 10 KiB sent"));
+  run.setup.fabric.ip_version = IpVersion::kIpv4;
+  run.setup.fabric.link_layer = LinkLayer::kRoceV1;
+  CHECK(has_line(terminal_view(run, {}),
+                 "  wire          RoCEv1; routable: no (RoCEv1 has no IP header); headers 1 KiB of "
+                 "10 KiB sent"));
+}
+
 TEST_CASE("the summary says what each plane of each CPU did, the largest share first") {
   JudgedRun run = a_run();
   auto& metrics = run.result.metrics;

@@ -74,10 +74,10 @@ class Summary {
       return;
     }
     if (messages <= 1) {
-      line("", "latency " + text(path + "latency.mean") + ", from post_send to completion polled" +
+      line("", "latency " + text(path + "latency.mean") + ", post_send to completion polled" +
                    (find(path + "landing.mean") == nullptr
                         ? ""
-                        : "; the last byte in " + workload.to + "'s memory after " +
+                        : "; all in " + workload.to + "'s memory after " +
                               text(path + "landing.mean")));
       return;
     }
@@ -99,10 +99,9 @@ class Summary {
         frames += value(port + "tx_bytes");
         headers += value(port + "tx_header_bytes");
       }
-    line("wire", fmt::format("{} of frames, {} of it headers, ICRC and FCS",
-                             short_text(frames, Unit::kBytes), short_text(headers, Unit::kBytes)));
-    line("", fmt::format("{}; routable: {}", packet_format_name(fabric),
-                         is_routable(fabric) ? "yes" : "no (RoCEv1 has no IP header)"));
+    line("wire", fmt::format("{}; routable: {}; headers {} of {} sent", packet_format_name(fabric),
+                             is_routable(fabric) ? "yes" : "no (RoCEv1 has no IP header)",
+                             short_text(headers, Unit::kBytes), short_text(frames, Unit::kBytes)));
   }
 
   void troubles(const std::string& path) {
