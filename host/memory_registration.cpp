@@ -97,11 +97,20 @@ Errno MemoryRegistration::remove(CpuTask& task, MemoryKey key) {
   Region& region = by_index_[index];
   if (!region.used || region.window || region.variant != key.variant()) return Errno::kInvalid;
   region.used = false;
+  std::uint8_t entry[abi::KeyEntry::kBytes];
+  memory_.load(key_address(index), entry, sizeof entry);
   // Invalid in RAM before the NIC forgets it: a packet that arrives in between must not make the
   // NIC fetch a valid entry again.
   write_invalid_key(key);
-  if (commands_.execute(task, abi::CommandOpcode::kDisableKey, index) != abi::CommandStatus::kOk)
-    return Errno::kIo;
+  const abi::CommandStatus status = commands_.execute(task, abi::CommandOpcode::kDisableKey, index);
+  if (status == abi::CommandStatus::kBusy) {
+    region.used = true;
+    memory_.store(key_address(index), entry, sizeof entry);
+    // The NIC may have fetched the invalid entry.
+    commands_.execute(task, abi::CommandOpcode::kEnableKey, index);
+    return Errno::kBusy;
+  }
+  if (status != abi::CommandStatus::kOk) return Errno::kIo;
   guard_.remove(index, frames_of(region, *region.pages->find(region.address, Bytes(1))));
   free_table(region);
   task.run(kPlane, CpuCategory::kPinning, config_.unpin_per_page * region.page_count);
@@ -216,8 +225,7 @@ bool MemoryRegistration::write_level(const std::vector<PhysicalAddress>& entries
 void MemoryRegistration::write_key(std::uint32_t index, const abi::KeyEntry& entry) {
   std::uint8_t image[abi::KeyEntry::kBytes];
   entry.write(image);
-  memory_.store(PhysicalAddress(key_table_.value() + std::uint64_t{index} * sizeof image), image,
-                sizeof image);
+  memory_.store(key_address(index), image, sizeof image);
 }
 
 void MemoryRegistration::write_invalid_key(MemoryKey key) {

@@ -9,10 +9,12 @@
 // so that the NIC can tell a stale key from one never issued. The guard (host/dma_guard) is told
 // which frames a region has.
 //
-// A memory window of type 2 is a key entry that is not valid until a work queue entry binds it.
-// Ignores: on-demand paging, windows that are still bound to a region that goes (unbind them
-// first), physically contiguous shortcuts (a region of one page
-// still has a table). lkey and rkey are the same key, as on mlx5.
+// A memory window of type 2 is a key entry that is not valid until a work queue entry binds it. The
+// NIC refuses to forget a region that has windows; its entry is then put back, but meanwhile an
+// access to the region may have been refused. The guard knows nothing of windows: they lie within
+// regions.
+// Ignores: on-demand paging, physically contiguous shortcuts (a region of one page still has a
+// table). lkey and rkey are the same key, as on mlx5.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +59,7 @@ class MemoryRegistration {
   /// mapping. ENOMEM: no key or no table page left.
   Result<MemoryRegion> add(CpuTask& task, PageTable& pages, PdNumber pd, VirtualAddress address,
                            std::uint64_t length, AccessFlags access);
-  /// EINVAL: no such key.
+  /// EINVAL: no such key. EBUSY: memory windows are bound to it.
   Errno remove(CpuTask& task, MemoryKey key);
 
   /// ENOMEM: no key left.
@@ -87,6 +89,9 @@ class MemoryRegistration {
   bool write_level(const std::vector<PhysicalAddress>& entries, std::vector<PhysicalAddress>& out);
   void write_key(std::uint32_t index, const abi::KeyEntry& entry);
   void write_invalid_key(MemoryKey key);
+  PhysicalAddress key_address(std::uint32_t index) const {
+    return PhysicalAddress(key_table_.value() + std::uint64_t{index} * abi::KeyEntry::kBytes);
+  }
   void report(CpuTask& task, ProbeKind kind, Time begin, std::uint64_t value) const;
 
   const DriverConfig& config_;

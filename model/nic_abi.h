@@ -386,7 +386,8 @@ enum class CommandOpcode : std::uint16_t {
   kModifyQp = 5,    ///< object = qpn; mailbox: QpContext with the wanted state
   kQueryQp = 6,     ///< object = qpn; the NIC writes a QpContext to the mailbox
   kEnableKey = 7,   ///< object = key index; the entry stands in the key table
-  kDisableKey = 8,  ///< object = key index; the NIC forgets the entry and its translations
+  kDisableKey = 8,  ///< object = key index; the NIC forgets the entry and its translations;
+                    ///< of a window that is bound it writes an invalid entry
   kCreateEq = 9,    ///< object = eqn; mailbox: EqContext
   kDestroyEq = 10,  ///< object = eqn
   kCreateSrq = 11,  ///< object = srqn; the context stands in the SRQ context table
@@ -401,6 +402,7 @@ enum class CommandStatus : std::uint8_t {
   kBadObject = 2,
   kBadState = 3,  ///< the QP cannot go from its state to the one asked for
   kNotInitialised = 4,
+  kBusy = 5,  ///< memory windows are bound to the region
 };
 
 /// 64 B in host RAM. 0: opcode(16); 4: object(32); 8: mailbox address(64); 62: status(8);

@@ -163,10 +163,7 @@ abi::CommandStatus CommandUnit::run() {
       return CommandStatus::kOk;
     case CommandOpcode::kEnableKey:
     case CommandOpcode::kDisableKey:
-      if (!w_.keys.in_range(object)) return CommandStatus::kBadObject;
-      w_.keys.invalidate(object);
-      w_.translations.invalidate(object);
-      return CommandStatus::kOk;
+      return change_key();
     case CommandOpcode::kModifyQp:
     case CommandOpcode::kQueryQp: {
       // Number 0 belongs to subnet management.
@@ -188,6 +185,7 @@ abi::CommandStatus CommandUnit::init_hca() {
   w_.cq_contexts.set_table(tables.cq_contexts, 1u << tables.log_cqs);
   w_.receive_queues.set_table(tables.srq_contexts, 1u << tables.log_srqs);
   w_.keys.set_table(tables.key_entries, 1u << tables.log_keys);
+  w_.key_operations.reset();
   w_.event_queue.reset();
   w_.completion_events.reset();
   w_.cqe_writer.reset();
@@ -213,6 +211,18 @@ abi::CommandStatus CommandUnit::change_cq() {
   present.moderation_period_us = wanted.moderation_period_us;
   w_.cq_contexts.mark_dirty(cqn.value());
   w_.completion_events.changed(cqn);
+  return abi::CommandStatus::kOk;
+}
+
+/// A region that still has windows stays.
+abi::CommandStatus CommandUnit::change_key() {
+  const std::uint32_t index = entry_.object;
+  if (!w_.keys.in_range(index)) return abi::CommandStatus::kBadObject;
+  const bool goes = entry_.opcode == abi::CommandOpcode::kDisableKey;
+  if (goes && w_.key_operations.has_windows(index)) return abi::CommandStatus::kBusy;
+  w_.keys.invalidate(index);
+  w_.translations.invalidate(index);
+  if (goes) w_.key_operations.forget(index);
   return abi::CommandStatus::kOk;
 }
 
@@ -256,6 +266,7 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
       present->send_producer = kept.send_producer;
       present->work_requests = kept.work_requests;
       present->receive_consumer = kept.receive_consumer;
+      if (kept.state == QpState::kSqe) qp.restart_sending();
       if (kept.state != QpState::kInit) {
         present->expected_psn = kept.expected_psn;
         present->msn = kept.msn;

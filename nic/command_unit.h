@@ -17,6 +17,7 @@
 #include "nic/cqe_writer.h"
 #include "nic/event_queue.h"
 #include "nic/key_checker.h"
+#include "nic/key_operations.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/queue_pair.h"
 #include "nic/receive_queue.h"
@@ -42,6 +43,7 @@ class CommandUnit {
     CqContextCache& cq_contexts;
     KeyCache& keys;
     TranslationCache& translations;
+    KeyOperations& key_operations;
     QueuePairTable& qps;
     Completer& completer;
     WqeFetch& wqe_fetch;
@@ -68,6 +70,7 @@ class CommandUnit {
   bool has_context();
   abi::CommandStatus run();
   abi::CommandStatus init_hca();
+  abi::CommandStatus change_key();
   abi::CommandStatus change_cq();
   abi::CommandStatus change_eq();
   abi::CommandStatus modify_qp(abi::QpContext* present);

@@ -412,15 +412,30 @@ void Completer::fail_for_overrun(std::uint64_t qpn) {
 
 void Completer::fail(NicQueuePair& qp, abi::QpContext& context, CompletionStatus status,
                      Time ready) {
-  if (context.state == QpState::kErr) return;
+  if (context.state == QpState::kErr || context.state == QpState::kSqe) return;
   qp.failure = status;
-  enter_error(qp, context, status, ready);
+  if (context.transport == Transport::kRc) {
+    enter_error(qp, context, status, ready);
+    return;
+  }
+  // Of an unreliable service only the send queue stops (IBTA 10.3.1.6).
+  stop_sending(qp, context, QpState::kSqe, status);
+  advance(qp, ready);
 }
 
 void Completer::enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause,
                             Time ready) {
   if (context.state == QpState::kErr) return;
-  context.state = QpState::kErr;
+  stop_sending(qp, context, QpState::kErr, cause);
+  w_.event_queue.async(abi::EventType::kQpError, qp.qpn.value());
+  advance(qp, ready);
+  responder_->flush_receives(qp);
+}
+
+/// Into an error state: what is on its way to the port or to memory becomes void.
+void Completer::stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState state,
+                             CompletionStatus cause) {
+  context.state = state;
   w_.contexts.mark_dirty(qp.qpn.value());
   qp.failed = true;
   qp.paused = false;
@@ -430,9 +445,6 @@ void Completer::enter_error(NicQueuePair& qp, abi::QpContext& context, Completio
   retransmitter_->stop_timer(qp);
   probe(w_.scheduler.now(), ProbeKind::kQpError, {}, 0, qp.qpn.value(),
         static_cast<std::uint64_t>(cause));
-  w_.event_queue.async(abi::EventType::kQpError, qp.qpn.value());
-  advance(qp, ready);
-  responder_->flush_receives(qp);
 }
 
 void Completer::complete(const NicQueuePair& qp, const OutstandingMessage& message,

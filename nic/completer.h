@@ -111,6 +111,8 @@ class Completer : public ParsedPacketSink, private DmaEngine::Client {
   void acknowledge(NicQueuePair& qp, Psn limit, Time ready);
   void advance(NicQueuePair& qp, Time ready);
   void enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause, Time ready);
+  void stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState state,
+                    CompletionStatus cause);
   void fail_for_overrun(std::uint64_t qpn);
   void retry_failed(std::uint64_t qpn);
   bool complete_some(NicQueuePair& qp, Time ready);

@@ -91,6 +91,11 @@ class HostTableCache {
   void mark_dirty(std::uint32_t index) {
     if (const auto slot = directory_.find(index)) values_[*slot].dirty = true;
   }
+  /// Writes an entry to host RAM and forgets it.
+  void store(std::uint32_t index, const Entry& entry) {
+    invalidate(index);
+    write_back(index, entry);
+  }
   /// Forgets an entry (its host copy has been changed by the driver).
   void invalidate(std::uint32_t index) {
     directory_.erase(index);

@@ -29,6 +29,7 @@ struct Nic::Blocks {
   QueuePairTable qps;
   KeyChecker local_keys;
   KeyChecker remote_keys;
+  KeyOperations key_operations;
   NicPort port;
   MacTx mac_tx;
   MacRx mac_rx;
@@ -62,6 +63,7 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
            path + ".srq_context_cache", seed_for(w.seed, path + ".srq_context_cache")),
       local_keys(clock, keys, translations, config.key_checker),
       remote_keys(clock, keys, translations, config.key_checker),
+      key_operations(w.scheduler, clock, keys, translations, config.key_operations),
       port(w.identity, w.packets),
       mac_tx(w.scheduler, w.port_rate, config.mac_tx),
       mac_rx(w.scheduler, clock, config.mac_rx, path + ".mac_rx"),
@@ -76,19 +78,19 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
                  w.elided_payload},
                 config.completer),
       wqe_fetch(w.scheduler, clock, pcie, contexts, qps, config.wqe_fetch, w.index),
-      requester(
-          {w.scheduler, clock, pcie, contexts, qps, local_keys, port, mac_tx, w.elided_payload},
-          config.requester),
+      requester({w.scheduler, clock, pcie, contexts, qps, local_keys, key_operations, port, mac_tx,
+                 w.elided_payload},
+                config.requester),
       responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, mac_rx,
-                 cqe_writer, receives, atomics, w.elided_payload,
+                 cqe_writer, receives, atomics, key_operations, w.elided_payload,
                  config.retransmitter.mode == Retransmission::kGoBack0},
                 config.responder),
       read_responder(
           {w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, w.elided_payload},
           config.read_responder),
-      command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, qps, completer,
-                    wqe_fetch, receives, requester, responder, read_responder, cqe_writer,
-                    completion_events, event_queue},
+      command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, key_operations,
+                    qps, completer, wqe_fetch, receives, requester, responder, read_responder,
+                    cqe_writer, completion_events, event_queue},
                    config.command_unit),
       doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit, event_queue,
                completion_events) {
@@ -131,7 +133,8 @@ bool Nic::idle() const {
   const Blocks& b = *blocks_;
   return b.pcie.idle() && b.mac_tx.idle() && b.requester.idle() && b.responder.idle() &&
          b.completer.idle() && b.read_responder.idle() && b.receives.idle() && b.atomics.idle() &&
-         b.cqe_writer.idle() && b.event_queue.idle() && b.command_unit.idle() && b.doorbell.idle();
+         b.key_operations.idle() && b.cqe_writer.idle() && b.event_queue.idle() &&
+         b.command_unit.idle() && b.doorbell.idle();
 }
 
 void Nic::attach(ProbeSink* sink, std::uint32_t component) {
@@ -164,6 +167,7 @@ void Nic::report(const MetricScope& scope) const {
   b.translations.report(scope.child("translation_cache"));
   b.local_keys.report(scope.child("local_key_checker"));
   b.remote_keys.report(scope.child("key_checker"));
+  b.key_operations.report(scope.child("key_operations"));
   b.requester.report(scope.child("requester"));
   b.responder.report(scope.child("responder"));
   b.read_responder.report(scope.child("read_responder"));

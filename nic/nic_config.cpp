@@ -16,6 +16,7 @@ void NicConfig::describe(Fields& fields) {
   fields.object("key_cache", key_cache, "cache of memory key entries");
   fields.object("translation_cache", translation_cache, "the TLB");
   fields.object("key_checker", key_checker, "state machine that checks keys");
+  fields.object("key_operations", key_operations, "binds windows and invalidates their keys");
   fields.object("requester", requester, "turns work requests into packets");
   fields.object("responder", responder, "takes request packets");
   fields.object("read_responder", read_responder, "sends the data of READs");

@@ -11,6 +11,7 @@
 #include "nic/event_queue.h"
 #include "nic/host_table_cache.h"
 #include "nic/key_checker.h"
+#include "nic/key_operations.h"
 #include "nic/mac_rx.h"
 #include "nic/mac_tx.h"
 #include "nic/pcie_endpoint.h"
@@ -36,6 +37,7 @@ struct NicConfig {
   HostTableCacheConfig key_cache{{}, 8, Cycles(4), Cycles(1)};
   TranslationCacheConfig translation_cache;
   KeyCheckerConfig key_checker;
+  KeyOperationsConfig key_operations;
   RequesterConfig requester;
   ResponderConfig responder;
   ReadResponderConfig read_responder;

@@ -97,6 +97,7 @@ void NicQueuePair::reset(std::uint16_t first_block) {
   started = resumed = send_stopped = paused = false;
   ++epoch;
   ++scatter_epoch;
+  executing_id = executed = {};
   next_wqe_at = Time();
   since_ack_request = 0;
   outstanding.clear();

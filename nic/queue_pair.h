@@ -138,6 +138,9 @@ struct NicQueuePair {
   bool queued = false;          ///< stands in the transmit scheduler
   bool send_stopped = false;    ///< a message failed at home; nothing more is sent
   bool paused = false;          ///< waits for the time that an RNR NAK asked for
+  bool executing = false;       ///< an operation on keys; nothing more is sent until it is done
+  WorkRequestId executing_id;   ///< which one, unless the queue pair was reset meanwhile
+  WorkRequestId executed;       ///< the last one done: not done again when WQEs are fetched again
   Time next_wqe_at;
   std::uint32_t since_ack_request = 0;
   std::uint32_t epoch = 0;  ///< packets in the transmit window of an earlier epoch are void
@@ -185,6 +188,9 @@ struct NicQueuePair {
   std::uint64_t receive_asked = 0;  ///< doorbell record read that a packet waits for, 0: none
   std::uint64_t flush_asked = 0;    ///< and that the flushing of receives waits for
 
+  bool has_executed(WorkRequestId id) const {
+    return executed && static_cast<std::int32_t>(id.index() - executed.index()) <= 0;
+  }
   SendWqe& wqe(std::uint32_t number) { return to_send.at(number - first_wqe); }
   bool has_wqe_to_send() const { return sending - first_wqe < to_send.size(); }
   /// Drops WQEs that are cut up and gathered, and with them their prefetched blocks.
@@ -193,6 +199,11 @@ struct NicQueuePair {
   void void_window();
   /// Forgets what has been fetched: block `block`, the work request `id`, is next.
   void refetch_from(std::uint16_t block);
+  /// The send queue goes on after an error of its own (SQE to RTS).
+  void restart_sending() {
+    failed = send_stopped = false;
+    failure = CompletionStatus::kFlushed;
+  }
   /// Everything but the number and the buffers, as after creation.
   void reset(std::uint16_t first_block);
 };

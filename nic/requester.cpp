@@ -49,9 +49,9 @@ bool offers(Transport transport, abi::WqeOpcode opcode) {
   if (opcode == WqeOpcode::kNop) return true;
   switch (transport) {
     case Transport::kRc:
-      return sends_data(opcode) || is_read(opcode) || is_atomic(opcode);
+      return sends_data(opcode) || is_read(opcode) || is_atomic(opcode) || is_local(opcode);
     case Transport::kUc:
-      return sends_data(opcode) && opcode != WqeOpcode::kSendInvalidate;
+      return (sends_data(opcode) && opcode != WqeOpcode::kSendInvalidate) || is_local(opcode);
     case Transport::kUd:
       return opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImm;
   }
@@ -96,7 +96,7 @@ void Requester::ready(NicQueuePair& qp) { wait_for_turn(qp, w_.scheduler.now());
 
 /// `since`: when the queue pair could have entered the pipeline.
 void Requester::wait_for_turn(NicQueuePair& qp, Time since) {
-  if (qp.queued || qp.send_stopped || qp.paused || !qp.has_wqe_to_send()) return;
+  if (qp.queued || qp.send_stopped || qp.paused || qp.executing || !qp.has_wqe_to_send()) return;
   qp.queued = true;
   if (!qp.started) since = std::max({since, qp.next_wqe_at, qp.wqe(qp.sending).decoded});
   tx_scheduler_.add(qp, since);
@@ -138,7 +138,7 @@ void Requester::serve(NicQueuePair& qp, abi::QpContext& context) {
   // A draining send queue ends the message it is in and begins no other.
   const bool may_send =
       context.state == QpState::kRts || (context.state == QpState::kSqd && qp.started);
-  if (!may_send || qp.send_stopped || qp.paused || !qp.has_wqe_to_send()) return;
+  if (!may_send || qp.send_stopped || qp.paused || qp.executing || !qp.has_wqe_to_send()) return;
   if (!qp.started && !may_start(qp, context)) return;
   make_packet(qp, context);
   wait_for_turn(qp, entered_);
@@ -150,7 +150,8 @@ bool Requester::may_start(NicQueuePair& qp, const abi::QpContext& context) {
   // One that is sent again has its place already.
   const std::size_t own = !qp.reads.empty() && qp.reads.back().id == wqe.id ? 1 : 0;
   const std::size_t others = qp.reads.size() - own;
-  if (wqe.fence && others != 0) {
+  const bool fence = wqe.fence || wqe.opcode == abi::WqeOpcode::kLocalInvalidate;
+  if (fence && others != 0) {
     ++fenced_;
     return false;
   }
@@ -179,7 +180,8 @@ void Requester::retry_turn(std::uint64_t number) {
 CompletionStatus Requester::judge(const abi::QpContext& context, const SendWqe& wqe) const {
   const bool answered = is_read(wqe.opcode) || is_atomic(wqe.opcode);
   if (wqe.malformed || !offers(context.transport, wqe.opcode) ||
-      (answered && context.max_rd_atomic == 0) || (answered && wqe.inline_bytes != 0))
+      (answered && context.max_rd_atomic == 0) || (answered && wqe.inline_bytes != 0) ||
+      (is_local(wqe.opcode) && wqe.length != 0))
     return CompletionStatus::kLocalQpOperationError;
   if (wqe.length > kMaxMessageBytes ||
       (context.transport == Transport::kUd && wqe.length > context.path_mtu()) ||
@@ -198,25 +200,74 @@ bool Requester::start_message(NicQueuePair& qp, abi::QpContext& context, const S
   if (qp.outstanding.empty()) qp.acked = context.next_send_psn;
   const CompletionStatus status = judge(context, wqe);
   if (status == CompletionStatus::kSuccess) return true;
+  fail_at_home(qp, wqe.id, status);
+  return false;
+}
+
+void Requester::fail_at_home(NicQueuePair& qp, WorkRequestId id, CompletionStatus status) {
   qp.send_stopped = true;
   // Packets of earlier messages may still be under way: the failure waits its turn there.
   DmaEngine::Job job;
   job.qp = &qp;
   job.epoch_now = &qp.epoch;
   job.epoch = qp.epoch;
-  job.id = wqe.id;
+  job.id = id;
   job.failed = status;
   dma_.add(std::move(job));
-  return false;
+}
+
+/// What has no packet: nothing to do, or an operation on keys.
+void Requester::make_local(NicQueuePair& qp, const abi::QpContext& context, const SendWqe& wqe) {
+  if (wqe.opcode == abi::WqeOpcode::kNop || qp.has_executed(wqe.id)) {
+    finish_local(qp, wqe);
+    return;
+  }
+  KeyOperations::Operation operation;
+  operation.kind = wqe.opcode == abi::WqeOpcode::kBindWindow
+                       ? KeyOperations::Kind::kBind
+                       : KeyOperations::Kind::kLocalInvalidate;
+  operation.bind = wqe.bind;
+  operation.key = MemoryKey(wqe.immediate);
+  operation.pd = context.pd;
+  operation.qpn = qp.qpn;
+  operation.work_request = wqe.id;
+  qp.executing = true;
+  qp.executing_id = wqe.id;
+  w_.key_operations.submit(operation, call<&Requester::executed>(this, qp.qpn.value()));
+}
+
+/// Takes no PSN: it is done with what was sent before it.
+void Requester::finish_local(NicQueuePair& qp, const SendWqe& wqe) {
+  finish_wqe(qp, wqe, qp.message_psn + Psn::kMask);
+  qp.retire_wqes();
+  completer_->advance(qp);
+}
+
+/// An operation on keys is done. The queue pair may have gone back, failed or been reset meanwhile.
+void Requester::executed(std::uint64_t number) {
+  NicQueuePair& qp = w_.qps.at(Qpn(static_cast<std::uint32_t>(number)));
+  const WorkRequestId id = std::exchange(qp.executing_id, {});
+  const bool done = w_.key_operations.fault() == KeyOperations::Fault::kNone;
+  qp.executing = false;
+  if (id && done) qp.executed = id;
+  const bool present = id && !qp.failed && qp.has_wqe_to_send() && qp.wqe(qp.sending).id == id;
+  if (present && done) {
+    finish_local(qp, qp.wqe(qp.sending));
+    wqe_fetch_->resume(qp.qpn);
+  } else if (present) {
+    fail_at_home(qp, id,
+                 qp.wqe(qp.sending).opcode == abi::WqeOpcode::kBindWindow
+                     ? CompletionStatus::kMemoryWindowBindError
+                     : CompletionStatus::kLocalQpOperationError);
+  }
+  ready(qp);
 }
 
 void Requester::make_packet(NicQueuePair& qp, abi::QpContext& context) {
   SendWqe& wqe = qp.wqe(qp.sending);
   if (!qp.started && !start_message(qp, context, wqe)) return;
-  if (wqe.opcode == abi::WqeOpcode::kNop) {
-    finish_wqe(qp, wqe, context.next_send_psn + Psn::kMask);
-    qp.retire_wqes();
-    completer_->advance(qp);
+  if (is_local(wqe.opcode)) {
+    make_local(qp, context, wqe);
     return;
   }
   const bool data = sends_data(wqe.opcode);

@@ -10,7 +10,8 @@
 // turns, so a translation miss of one queue pair holds up those behind it.
 // Of one queue pair, WQEs start at least `wqe_interval` apart (the per-QP processing time that
 // bounds the message rate of a single queue pair). A fence waits for the answers to earlier READs
-// and atomics, and so does a READ or atomic beyond max_rd_atomic.
+// and atomics, and so does a READ or atomic beyond max_rd_atomic, and a local invalidate.
+// Operations on keys (key_operations) have no packet; what is behind one starts when it is done.
 #pragma once
 
 #include "model/clock.h"
@@ -20,6 +21,7 @@
 #include "model/probe.h"
 #include "model/scheduler.h"
 #include "nic/dma_engine.h"
+#include "nic/key_operations.h"
 #include "nic/mac_tx.h"
 #include "nic/nic_port.h"
 #include "nic/pcie_endpoint.h"
@@ -50,6 +52,7 @@ class Requester : private DmaEngine::Client {
     QpContextCache& contexts;
     QueuePairTable& qps;
     KeyChecker& key_checker;
+    KeyOperations& key_operations;
     NicPort& port;
     MacTx& mac;
     bool elided;  ///< payload bytes are accounted, not moved
@@ -84,6 +87,10 @@ class Requester : private DmaEngine::Client {
   bool may_start(NicQueuePair& qp, const abi::QpContext& context);
   CompletionStatus judge(const abi::QpContext& context, const SendWqe& wqe) const;
   bool start_message(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe);
+  void fail_at_home(NicQueuePair& qp, WorkRequestId id, CompletionStatus status);
+  void make_local(NicQueuePair& qp, const abi::QpContext& context, const SendWqe& wqe);
+  void finish_local(NicQueuePair& qp, const SendWqe& wqe);
+  void executed(std::uint64_t qpn);
   void make_packet(NicQueuePair& qp, abi::QpContext& context);
   PacketRef build(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe,
                   std::uint32_t length);

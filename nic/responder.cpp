@@ -14,9 +14,10 @@ namespace {
 constexpr std::uint64_t kMaxMessageBytes = 1ULL << 31;  // IBTA 9.7.2
 constexpr std::uint32_t kGrhBytes = 40;
 
-/// States in which requests are taken (IBTA 10.3.1; draining concerns the send queue only).
+/// States in which requests are taken (IBTA 10.3.1; draining and SQE concern the send queue only).
 bool receives(QpState state) {
-  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd;
+  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
+         state == QpState::kSqe;
 }
 
 WireTransport wire_transport(Transport transport) {
@@ -86,6 +87,7 @@ void Responder::pump() {
       next.ready = context_port_.enter(pipeline_.enter(std::max(next.ready, w_.scheduler.now())));
       next.entered = true;
     }
+    if (invalidating_ != 0 && waits_for_key(next)) break;
     if (!judge(next)) break;
     hand_over(next);
   }
@@ -374,7 +376,11 @@ void Responder::owe_completion(Slot& slot, NicQueuePair& qp, const abi::QpContex
     cqe.opcode = has_immediate(opcode) ? abi::CqeOpcode::kResponseSendImm
                  : has_ieth(opcode)    ? abi::CqeOpcode::kResponseSendInvalidate
                                        : abi::CqeOpcode::kResponseSend;
-    if (has_ieth(opcode)) cqe.immediate = packet.ieth.r_key.value();
+    if (has_ieth(opcode)) {
+      cqe.immediate = packet.ieth.r_key.value();
+      slot.invalidates = true;
+      ++invalidating_;
+    }
     cqe.byte_count = static_cast<std::uint32_t>(qp.received);
     const bool short_enough = starts_message(opcode) && qp.received <= abi::Cqe::kInlineBytes;
     if ((context.flags & abi::QpContext::kInlineReceive) != 0 && short_enough && !w_.elided) {
@@ -595,9 +601,13 @@ void Responder::done(const DmaEngine::Job& job, Time since) {
         static_cast<std::uint64_t>(since.ps()), job.packet->payload_length.count());
 }
 
-/// What stands before a datagram in its receive: a GRH, of RoCEv2 over IPv4 the IPv4 header in its
-/// last 20 bytes (annex A17.4.5).
+/// What stands before a datagram in its receive: GRH or IPv6 header; of RoCEv2 over IPv4 the IPv4
+/// header in the last 20 of as many bytes (annex A17.4.5).
 void Responder::prefix(const DmaEngine::Job& job, std::uint8_t* to) {
+  if (job.packet->has_grh()) {
+    job.packet->grh().write(to);
+    return;
+  }
   std::fill_n(to, kGrhBytes, std::uint8_t{0});
   Ipv4Header header = job.packet->ipv4;
   header.total_length = static_cast<std::uint16_t>(job.packet->ip_bytes().count());
@@ -611,12 +621,67 @@ bool Responder::leave(std::uint64_t, DmaEngine::Job&) {
       w_.qps.at(front.packet->bth.dest_qp).receive_failed)
     cancel(front);
   if (front.refused_late && !refuse_late(front)) return false;
+  if (front.invalidates && !invalidate(front)) return false;
+  if (front.class_j && !fail_invalidation(front)) return false;
   if (front.cqe_due && !write_completion(front)) return false;
   if (!answer(front)) return false;
   if (front.verdict == Verdict::kDrop) ++dropped_;
   receives_.drop(front.receive);
   w_.mac_rx.release(*front.packet);
   slots_.pop();
+  return true;
+}
+
+/// A SEND that takes a key away from the queue pair is under way.
+bool Responder::waits_for_key(const Slot& next) {
+  for (std::size_t i = 0; i < dma_.size(); ++i)
+    if (slots_.at(i).invalidates && slots_.at(i).packet->bth.dest_qp == next.packet->bth.dest_qp)
+      return true;
+  return false;
+}
+
+/// The SEND's data are there: its key goes, before its receive completes. False: not yet.
+bool Responder::invalidate(Slot& slot) {
+  if (slot.invalidating) return false;
+  if (slot.verdict != Verdict::kTake) {
+    slot.invalidates = false;
+    --invalidating_;
+    return true;
+  }
+  const Qpn qpn = slot.packet->bth.dest_qp;
+  const abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Responder::drain>(this));
+  if (context == nullptr) return false;
+  slot.invalidating = true;
+  KeyOperations::Operation operation;
+  operation.kind = KeyOperations::Kind::kRemoteInvalidate;
+  operation.key = slot.packet->ieth.r_key;
+  operation.pd = context->pd;
+  operation.qpn = qpn;
+  operation.work_request = slot.packet->work_request;
+  w_.key_operations.submit(operation, call<&Responder::invalidated>(this));
+  return false;
+}
+
+/// The oldest packet's key has gone, or may not.
+void Responder::invalidated() {
+  Slot& front = slots_.front();
+  front.invalidates = front.invalidating = false;
+  --invalidating_;
+  front.class_j = w_.key_operations.fault() != KeyOperations::Fault::kNone;
+  dma_.drain();
+  pump();
+}
+
+/// False: the context has to be fetched first.
+bool Responder::fail_invalidation(Slot& slot) {
+  const Qpn qpn = slot.packet->bth.dest_qp;
+  abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Responder::drain>(this));
+  if (context == nullptr) return false;
+  slot.class_j = false;
+  slot.cqe.opcode = abi::CqeOpcode::kResponseError;
+  slot.cqe.status = CompletionStatus::kRemoteInvalidRequest;
+  if (receives(context->state))
+    completer_->enter_error(w_.qps.at(qpn), *context, CompletionStatus::kRemoteInvalidRequest);
   return true;
 }
 

@@ -13,6 +13,12 @@
 // is in error and its receives are flushed. Duplicates: WRITEs and SENDs are acknowledged again and
 // written nowhere, READs answered again, atomics answered from the saved result.
 //
+// SEND with invalidate: when its data have been handed to PCIe the key goes (key_operations), then
+// the receive completes; requests of the same queue pair behind it, which alone could use the key,
+// are judged after that. READs that are still owed then are refused: who sends it fences (IBTA
+// 10.8.3.3). A key that may not be invalidated is a fault of class J (IBTA 9.9.3, as in Linux'
+// rdma_rxe): the receive completes in error, the queue pair is in error, the SEND is acknowledged.
+//
 // An acknowledgement that finds the port's response queue full waits, and everything behind it; so
 // does a completion entry that finds the CQE writer full.
 #pragma once
@@ -29,6 +35,7 @@
 #include "nic/atomic_unit.h"
 #include "nic/cqe_writer.h"
 #include "nic/dma_engine.h"
+#include "nic/key_operations.h"
 #include "nic/mac_rx.h"
 #include "nic/mac_tx.h"
 #include "nic/nic_port.h"
@@ -63,6 +70,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
     CqeWriter& cqe_writer;
     ReceiveQueues& receives;
     AtomicUnit& atomics;
+    KeyOperations& key_operations;
     bool elided;
     bool restarts_messages;  ///< go_back_0: after a gap a message is taken from its first packet
   };
@@ -104,8 +112,11 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
     bool check_begun = false;
     bool refused_late = false;  ///< its key went, or its memory cannot be written
     bool cqe_due = false;
-    bool executed = false;  ///< an atomic
-    bool again = false;     ///< a READ that has come before
+    bool executed = false;      ///< an atomic
+    bool invalidates = false;   ///< takes a key away, and has not yet
+    bool invalidating = false;  ///< the operation is under way
+    bool class_j = false;       ///< it was refused
+    bool again = false;         ///< a READ that has come before
     Verdict verdict = Verdict::kTake;
     KeyFault fault = KeyFault::kNone;
     Aeth aeth;
@@ -170,6 +181,10 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   bool answer(Slot& slot);
   bool is_coalesced(const Slot& slot);
   bool send_acknowledge(Slot& slot, NicQueuePair& qp, const abi::QpContext& context);
+  bool waits_for_key(const Slot& next);
+  bool invalidate(Slot& slot);
+  void invalidated();
+  bool fail_invalidation(Slot& slot);
   void flush_waiting();
   bool flush_some(NicQueuePair& qp);
   Slot& slot(std::uint64_t sequence) { return slots_.at(sequence - dma_.first()); }
@@ -201,6 +216,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   std::uint64_t rnr_naks_ = 0;
   std::uint64_t reads_ = 0;
   std::uint64_t atomics_ = 0;
+  std::uint32_t invalidating_ = 0;     ///< slots that have yet to take a key away
   std::uint64_t atomics_claimed_ = 0;  ///< judged, and not yet through
   std::uint64_t duplicates_ = 0;
   std::uint64_t out_of_sequence_ = 0;

@@ -33,8 +33,17 @@ void LinkSpec::describe(Fields& f) {
 void FabricSpec::describe(Fields& f) {
   f.choice("topology", topology, {{"back_to_back", Topology::kBackToBack}},
            "back_to_back: two hosts and one link");
-  f.choice("link_layer", link_layer, {{"rocev2", LinkLayer::kRoceV2}}, "what carries RDMA");
+  f.choice("link_layer", link_layer,
+           {{"rocev2", LinkLayer::kRoceV2}, {"rocev1", LinkLayer::kRoceV1}},
+           "what carries RDMA: UDP over IP, which routers forward, or Ethernet and a GRH alone");
+  f.choice("ip_version", ip_version, {{"ipv4", IpVersion::kIpv4}, {"ipv6", IpVersion::kIpv6}},
+           "which IP it is, of RoCEv2");
   f.object("link", link, "the link or links");
+}
+
+const char* packet_format_name(const FabricSpec& fabric) {
+  if (fabric.link_layer == LinkLayer::kRoceV1) return "RoCEv1";
+  return fabric.ip_version == IpVersion::kIpv6 ? "RoCEv2 over IPv6" : "RoCEv2 over IPv4";
 }
 
 void TimelineSpec::describe(Fields& f) {

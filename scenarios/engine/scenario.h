@@ -58,9 +58,16 @@ enum class Topology : std::uint8_t { kBackToBack };
 struct FabricSpec {
   Topology topology = Topology::kBackToBack;
   LinkLayer link_layer = LinkLayer::kRoceV2;
+  IpVersion ip_version = IpVersion::kIpv4;  ///< of RoCEv2
   LinkSpec link;
   void describe(Fields& f);
 };
+/// "RoCEv2 over IPv4"
+const char* packet_format_name(const FabricSpec& fabric);
+/// Whether a router can forward its packets.
+inline bool is_routable(const FabricSpec& fabric) {
+  return fabric.link_layer == LinkLayer::kRoceV2;
+}
 
 struct TimelineSpec {
   std::uint32_t work_requests = 1;

@@ -21,6 +21,7 @@ class Checker {
     unique_names(scenario_.workload, "workload");
     const std::vector<std::string> variants = unique_names(scenario_.variants, "variants");
     check_topology();
+    check_link_layer();
     check_tags();
     check_faults();
     for (std::size_t i = 0; i < scenario_.workload.size(); ++i)
@@ -66,6 +67,12 @@ class Checker {
     }
   }
 
+  void check_link_layer() const {
+    if (scenario_.fabric.link_layer == LinkLayer::kRoceV1 &&
+        scenario_.fabric.ip_version == IpVersion::kIpv6)
+      fail("fabric.ip_version", "belongs to link_layer \"rocev2\": RoCEv1 has no IP header");
+  }
+
   /// One packet's payload is one DMA read, and that needs all its tags at once.
   void check_tags() const {
     for (std::size_t i = 0; i < scenario_.hosts.size(); ++i) {
@@ -85,9 +92,15 @@ class Checker {
   /// Rules without a name have none to clash with.
   void check_faults() const {
     const std::string list = "fabric.link.faults";
-    const std::vector<FaultRule>& faults = scenario_.fabric.link.faults;
+    const FabricSpec& fabric = scenario_.fabric;
+    const bool ipv4 =
+        fabric.link_layer == LinkLayer::kRoceV2 && fabric.ip_version == IpVersion::kIpv4;
+    const std::vector<FaultRule>& faults = fabric.link.faults;
     std::map<std::string, std::size_t> first;
     for (std::size_t i = 0; i < faults.size(); ++i) {
+      if (faults[i].ipv4_identification_low_byte && !ipv4)
+        fail(list + '.' + std::to_string(i) + ".ipv4_identification_low_byte",
+             "belongs to RoCEv2 over IPv4: no other packet has this field");
       const auto [known, is_new] = first.emplace(faults[i].label(i), i);
       if (!is_new)
         fail(list + '.' + std::to_string(i) + ".name", in_quotes(*faults[i].name) +
@@ -108,7 +121,7 @@ class Checker {
   void check_workload_entry(WorkloadSpec& workload, const std::string& path) const {
     check_host(workload.from, path + ".from");
     check_host(workload.to, path + ".to");
-    check_workload(document_, path, workload, scenario_.fabric.link.config.mtu);
+    check_workload(document_, path, workload, scenario_.fabric);
   }
 
   const JsonNode& document_;

@@ -12,9 +12,10 @@ namespace rnicsim {
 namespace {
 
 /// The largest frame around a payload of the path MTU.
-Bytes header_bytes(Operation operation, Transport transport) {
-  std::size_t bytes = EthernetHeader::kBytes + Ipv4Header::kBytes + UdpHeader::kBytes +
-                      Bth::kBytes + kIcrcBytes.count() + kFcsBytes.count();
+Bytes header_bytes(Operation operation, Transport transport, const FabricSpec& fabric) {
+  std::size_t bytes = EthernetHeader::kBytes +
+                      network_header_bytes(fabric.link_layer, fabric.ip_version) + Bth::kBytes +
+                      kIcrcBytes.count() + kFcsBytes.count();
   if (operation == Operation::kWrite || operation == Operation::kWriteImm) bytes += Reth::kBytes;
   if (operation == Operation::kRead) bytes += Aeth::kBytes;
   if (operation == Operation::kWriteImm || operation == Operation::kSendImm) bytes += ImmDt::kBytes;
@@ -47,14 +48,15 @@ class WorkloadChecker {
   WorkloadChecker(const JsonNode& document, const std::string& path, WorkloadSpec& workload)
       : document_(document), path_(path), w_(workload) {}
 
-  void run(Bytes mtu) {
+  void run(const FabricSpec& fabric) {
     if (w_.pattern == WorkloadPattern::kPerftest)
       perftest();
     else
       pairs();
     const Operation operation =
         w_.pattern == WorkloadPattern::kPerftest ? operation_of(w_.test) : w_.operation;
-    const Bytes headers = header_bytes(operation, w_.transport);
+    const Bytes headers = header_bytes(operation, w_.transport, fabric);
+    const Bytes mtu = fabric.link.config.mtu;
     if (w_.path_mtu + headers > mtu)
       fail("path_mtu", to_text(w_.path_mtu) + " of payload and " + to_text(headers) +
                            " of headers do not fit fabric.link.mtu, " + to_text(mtu));
@@ -216,8 +218,8 @@ class WorkloadChecker {
 }  // namespace
 
 void check_workload(const JsonNode& document, const std::string& path, WorkloadSpec& workload,
-                    Bytes mtu) {
-  WorkloadChecker(document, path, workload).run(mtu);
+                    const FabricSpec& fabric) {
+  WorkloadChecker(document, path, workload).run(fabric);
 }
 
 }  // namespace rnicsim

@@ -5,13 +5,13 @@
 #include <string>
 
 #include "model/json_document.h"
-#include "scenarios/engine/workload_spec.h"
+#include "scenarios/engine/scenario.h"
 
 namespace rnicsim {
 
-/// Also interprets `inline` and `sizes`. `path` is where the workload stands in `document`, `mtu`
-/// the Ethernet's; throws ConfigError.
+/// Also interprets `inline` and `sizes`. `path` is where the workload stands in `document`,
+/// `fabric` what its packets have to fit; throws ConfigError.
 void check_workload(const JsonNode& document, const std::string& path, WorkloadSpec& workload,
-                    Bytes mtu);
+                    const FabricSpec& fabric);
 
 }  // namespace rnicsim

@@ -263,6 +263,19 @@ TEST_CASE("a workload's values must be possible") {
   CHECK(workload_failure(R"("path_mtu": "1500 B")") ==
         "x.json:1: workload.0.path_mtu: expected 256 B, 512 B, 1 KiB, 2 KiB or 4 KiB, found "
         "\"1500 B\"");
+  const auto needs = [](const char* link_layer, const char* mtu) {
+    return workload_failure(
+        R"("path_mtu": "4096 B")",
+        std::string(R"(, "fabric": {)") + link_layer + R"("link": {"mtu": ")" + mtu + "\"}}");
+  };
+  CHECK(needs(R"("link_layer": "rocev1", )", "4186 B") == "no error");
+  CHECK(needs(R"("link_layer": "rocev1", )", "4185 B") ==
+        "x.json:1: workload.0.path_mtu: 4 KiB of payload and 90 B of headers do not fit "
+        "fabric.link.mtu, 4185 B");
+  CHECK(needs(R"("ip_version": "ipv6", )", "4194 B") == "no error");
+  CHECK(needs(R"("ip_version": "ipv6", )", "4193 B") ==
+        "x.json:1: workload.0.path_mtu: 4 KiB of payload and 98 B of headers do not fit "
+        "fabric.link.mtu, 4193 B");
   CHECK(workload_failure(R"("path_mtu": "4096 B")", R"(, "fabric": {"link": {"mtu": "4173 B"}})") ==
         "x.json:1: workload.0.path_mtu: 4 KiB of payload and 78 B of headers do not fit "
         "fabric.link.mtu, 4173 B");
@@ -429,7 +442,13 @@ TEST_CASE("a fabric's values must be possible") {
   CHECK(fabric_failure(R"({"topology": "ring"})") ==
         "x.json:1: fabric.topology: expected \"back_to_back\", found \"ring\"");
   CHECK(fabric_failure(R"({"link_layer": "infiniband"})") ==
-        "x.json:1: fabric.link_layer: expected \"rocev2\", found \"infiniband\"");
+        "x.json:1: fabric.link_layer: expected \"rocev2\" or \"rocev1\", found \"infiniband\"");
+  CHECK(fabric_failure(R"({"link_layer": "rocev1", "ip_version": "ipv6"})") ==
+        "x.json:1: fabric.ip_version: belongs to link_layer \"rocev2\": RoCEv1 has no IP header");
+  CHECK(fabric_failure(R"({"ip_version": "ipv6", "link": {"faults": [
+          {"kind": "drop", "ipv4_identification_low_byte": 255}]}})") ==
+        "x.json:2: fabric.link.faults.0.ipv4_identification_low_byte: belongs to RoCEv2 over IPv4: "
+        "no other packet has this field");
   CHECK(fabric_failure(R"({"link": {"rate": "0 Gb/s"}})").find("found \"0 Gb/s\"") !=
         std::string::npos);
   CHECK(fabric_failure(R"({"link": {"preset": "slwo"}})") ==

@@ -29,6 +29,7 @@ class Summary {
   std::string draw() {
     out_ += inked(style_, Ink::kHeading, "SUMMARY") + '\n';
     for (const WorkloadSpec& workload : run_.setup.workload) describe(workload);
+    describe_wire();
     for (const HostSpec& host : run_.setup.hosts) describe(host);
     return std::move(out_);
   }
@@ -85,6 +86,23 @@ class Summary {
                          text(path + "latency.max")));
     line("", fmt::format("goodput {}, {} messages/s", text(path + "goodput"),
                          count_text(std::round(value(path + "message_rate")))));
+  }
+
+  /// What the packets are made of, and where they may go.
+  void describe_wire() {
+    const FabricSpec& fabric = run_.setup.fabric;
+    double frames = 0;
+    double headers = 0;
+    for (const HostSpec& host : run_.setup.hosts)
+      for (std::size_t i = 0; i < host.nics.size(); ++i) {
+        const std::string port = fmt::format("host.{}.nic{}.port.", host.name, i);
+        frames += value(port + "tx_bytes");
+        headers += value(port + "tx_header_bytes");
+      }
+    line("wire", fmt::format("{} of frames, {} of it headers, ICRC and FCS",
+                             short_text(frames, Unit::kBytes), short_text(headers, Unit::kBytes)));
+    line("", fmt::format("{}; routable: {}", packet_format_name(fabric),
+                         is_routable(fabric) ? "yes" : "no (RoCEv1 has no IP header)"));
   }
 
   void troubles(const std::string& path) {
