@@ -171,7 +171,7 @@ struct NicQueuePair {
   VirtualAddress receive_address;
   std::uint64_t receive_left = 0;
   std::uint32_t receive = 0;            ///< handle of the receive that a SEND goes to, 0: none
-  std::uint64_t received = 0;           ///< bytes of the SEND so far
+  std::uint64_t received = 0;           ///< bytes of the message so far
   Ring<OwedResponse> owed;              ///< in PSN order
   bool responding = false;              ///< stands in the read responder's turns
   std::uint32_t answers_under_way = 0;  ///< responses made from `owed` and not yet at the port

@@ -136,8 +136,7 @@ bool Responder::judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& con
         qp.nak_sent = true;
         return true;
     }
-    if (is_send(packet.bth.opcode) &&
-        qp.received + packet.payload_length.count() > receives_.at(qp.receive).capacity) {
+    if (is_send(packet.bth.opcode) && !fits_receive(packet, qp)) {
       fail_receive(slot, qp, context, CompletionStatus::kLocalLengthError);
       refuse(slot, qp, context, NakCode::kInvalidRequest);
       return true;
@@ -196,7 +195,6 @@ void Responder::judge_gap(Slot& slot, NicQueuePair& qp, abi::QpContext& context)
     context.expected_psn = qp.receive_first_psn;
     w_.contexts.mark_dirty(qp.qpn.value());
     qp.receiving = false;
-    qp.received = 0;
   }
   slot.ack_psn = context.expected_psn;
   slot.aeth = Aeth::nak(context.msn, NakCode::kPsnSequenceError);
@@ -255,9 +253,13 @@ ReceiveQueues::Taken Responder::claim(Slot& slot, NicQueuePair& qp, abi::QpConte
   if (taken != ReceiveQueues::Taken::kReady) return taken;
   w_.contexts.mark_dirty(qp.qpn.value());
   qp.receive = receives_.add(receive);
-  qp.received = 0;
   slot.ready = std::max(slot.ready, receive.ready);
   return taken;
+}
+
+bool Responder::fits_receive(const Packet& packet, const NicQueuePair& qp) const {
+  const std::uint64_t before = starts_message(packet.bth.opcode) ? 0 : qp.received;
+  return before + packet.payload_length.count() <= receives_.at(qp.receive).capacity;
 }
 
 /// The rkey over the whole message at its first packet; later packets only translate. False: an
@@ -331,6 +333,7 @@ void Responder::accept_payload(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   const Opcode opcode = packet.bth.opcode;
   const std::uint64_t length = packet.payload_length.count();
   if (starts_message(opcode)) {
+    qp.received = 0;
     qp.receive_first_psn = packet.bth.psn;
     qp.receiving_send = is_send(opcode);
     qp.receive_key = packet.reth.r_key;
@@ -378,7 +381,6 @@ void Responder::owe_completion(Slot& slot, NicQueuePair& qp, const abi::QpContex
       std::copy_n(packet.payload(), qp.received, cqe.inline_data.begin());
     }
   }
-  qp.received = 0;
   receives_.drop(qp.receive);
 }
 
@@ -422,14 +424,11 @@ bool Responder::judge_unreliable(Slot& slot, NicQueuePair& qp, abi::QpContext& c
       ++out_of_sequence_;
       context.expected_psn = packet.bth.psn;
       qp.receiving = false;
-      qp.received = 0;
     }
     const bool usable = is_defined(WireTransport::kUc, opcode) && well_formed(packet, qp, context);
     const auto taken = usable ? claim(slot, qp, context) : ReceiveQueues::Taken::kEmpty;
     if (taken == ReceiveQueues::Taken::kWait) return false;
-    if (taken == ReceiveQueues::Taken::kEmpty ||
-        (is_send(opcode) &&
-         qp.received + packet.payload_length.count() > receives_.at(qp.receive).capacity)) {
+    if (taken == ReceiveQueues::Taken::kEmpty || (is_send(opcode) && !fits_receive(packet, qp))) {
       ++context.expected_psn;
       w_.contexts.mark_dirty(qp.qpn.value());
       qp.receiving = false;
