@@ -117,9 +117,12 @@ bool Responder::judge(Slot& slot) {
 
 bool Responder::judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
   const Packet& packet = *slot.packet;
-  slot.verdict = Verdict::kTake;
+  slot.verdict = slot.again ? Verdict::kRead : Verdict::kTake;
   if (!slot.check_begun) {
     if (!judge_sequence(slot, qp, context)) return true;
+    slot.again = slot.verdict == Verdict::kRead;
+  }
+  if (!slot.check_begun && !slot.again) {
     if (!well_formed(packet, qp, context) || !has_resources(packet, qp, context, false)) {
       refuse(slot, qp, context, NakCode::kInvalidRequest);
       return true;
@@ -229,15 +232,16 @@ bool Responder::length_fits(const Packet& packet, const NicQueuePair& qp, std::u
   return ends ? length == left && length <= mtu : length == mtu && length < left;
 }
 
-/// READs and atomics that may be owed at once (IBTA 9.7.4.1.5: responder resources); twice as many
-/// when some are asked for again.
+/// READs and atomics that may be owed at once (IBTA 9.7.4.1.5: responder resources). Answers that
+/// are owed again have resources of their own: whoever asks anew has had the first ones.
 bool Responder::has_resources(const Packet& packet, NicQueuePair& qp, const abi::QpContext& context,
                               bool again) const {
   if (!is_read(packet.bth.opcode) && !is_atomic(packet.bth.opcode)) return true;
   std::size_t owed = 0;
   for (std::size_t i = 0; i < qp.owed.size(); ++i)
-    if (qp.owed.at(i).kind != OwedResponse::Kind::kAcknowledge) ++owed;
-  return owed < std::size_t{context.max_dest_rd_atomic} * (again ? 2 : 1);
+    if (qp.owed.at(i).kind != OwedResponse::Kind::kAcknowledge && qp.owed.at(i).again == again)
+      ++owed;
+  return owed < context.max_dest_rd_atomic;
 }
 
 bool Responder::needs_receive(const Packet& packet) {
@@ -695,6 +699,7 @@ bool Responder::answer(Slot& slot) {
   owed.length = slot.verdict == Verdict::kRead ? slot.packet->reth.dma_length : 0;
   owed.original = slot.original;
   owed.id = slot.packet->work_request;
+  owed.again = slot.again || slot.verdict == Verdict::kAgain;
   qp.owed.push(owed);
   read_responder_->owes(qp);
   return true;

@@ -102,6 +102,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
     KeyCheck check;
     bool entered = false;  ///< has passed the pipeline
     bool check_begun = false;
+    bool again = false;         ///< a READ that has been answered before
     bool refused_late = false;  ///< its key went, or its memory cannot be written
     bool cqe_due = false;
     bool executed = false;  ///< an atomic
