@@ -219,6 +219,22 @@ TEST_CASE("a key that goes while its READ is being answered ends the answer with
   CHECK(bench.host.nic.idle());
 }
 
+TEST_CASE("a READ and an atomic behind a WRITE that was refused late are not answered") {
+  RcBench bench;
+  abi::TableEntry{}.write(
+      bench.driver().at(abi::KeyEntry::read(bench.driver().key_entry(3)).table.value() + 8));
+  const std::uint64_t before = value_at(bench, 64);
+  const Time start = bench.scheduler.now() + 10_ns;
+  bench.arrive_at(start, bench.write_only(100, 4096, 64));
+  bench.arrive_at(start + 20_ns, bench.read_request(101, 0, 64));
+  bench.arrive_at(start + 40_ns, bench.atomic(Opcode::kFetchAdd, 102, 64, 1));
+  bench.run();
+  CHECK(bench.said() == "Acknowledge 100 62/0; ");
+  CHECK(value_at(bench, 64) == before);
+  CHECK(bench.payload(false).empty());
+  CHECK(bench.host.nic.idle());
+}
+
 TEST_CASE("a fetch-and-add changes memory, answers the original and takes one PSN") {
   RcBench bench;
   set_value(bench, 64, 1000);
