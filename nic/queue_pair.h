@@ -94,6 +94,7 @@ struct OutstandingRead {
 struct OwedResponse {
   enum class Kind : std::uint8_t { kAcknowledge, kRead, kAtomic };
   Kind kind = Kind::kAcknowledge;
+  bool again = false;  ///< it has been answered before
   Aeth aeth;
   Psn psn;  ///< of the next packet
   MemoryKey key;

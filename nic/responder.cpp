@@ -122,8 +122,10 @@ bool Responder::judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   slot.verdict = slot.again ? Verdict::kRead : Verdict::kTake;
   if (!slot.check_begun) {
     if (!judge_sequence(slot, qp, context)) return true;
-    if (!slot.again &&
-        (!well_formed(packet, qp, context) || !has_resources(packet, qp, context, false))) {
+    slot.again = slot.verdict == Verdict::kRead;
+  }
+  if (!slot.check_begun && !slot.again) {
+    if (!well_formed(packet, qp, context) || !has_resources(packet, qp, context, false)) {
       refuse(slot, qp, context, NakCode::kInvalidRequest);
       return true;
     }
@@ -163,7 +165,7 @@ bool Responder::judge_sequence(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   }
   if (ahead < 0) {
     judge_duplicate(slot, qp, context);
-    return slot.again;
+    return slot.verdict == Verdict::kRead;
   }
   judge_gap(slot, qp, context);
   return false;
@@ -179,8 +181,8 @@ void Responder::judge_duplicate(Slot& slot, NicQueuePair& qp, abi::QpContext& co
     // Answered again, wholly from before what is expected.
     const std::uint32_t span = read_span(packet, context.path_mtu());
     const bool whole = packet.bth.psn + span - context.expected_psn <= 0;
-    slot.again = whole && has_resources(packet, qp, context, true);
-    slot.verdict = slot.again ? Verdict::kRead : Verdict::kDrop;
+    slot.verdict =
+        whole && has_resources(packet, qp, context, true) ? Verdict::kRead : Verdict::kDrop;
   } else if (is_atomic(packet.bth.opcode)) {
     slot.verdict = Verdict::kDrop;
     for (std::size_t i = 0; i < qp.atomics.size(); ++i) {
@@ -232,15 +234,16 @@ bool Responder::length_fits(const Packet& packet, const NicQueuePair& qp, std::u
   return ends ? length == left && length <= mtu : length == mtu && length < left;
 }
 
-/// READs and atomics that may be owed at once (IBTA 9.7.4.1.5: responder resources); twice as many
-/// when some are asked for again.
+/// READs and atomics that may be owed at once (IBTA 9.7.4.1.5: responder resources). Answers that
+/// are owed again have resources of their own: whoever asks anew has had the first ones.
 bool Responder::has_resources(const Packet& packet, NicQueuePair& qp, const abi::QpContext& context,
                               bool again) const {
   if (!is_read(packet.bth.opcode) && !is_atomic(packet.bth.opcode)) return true;
   std::size_t owed = 0;
   for (std::size_t i = 0; i < qp.owed.size(); ++i)
-    if (qp.owed.at(i).kind != OwedResponse::Kind::kAcknowledge) ++owed;
-  return owed < std::size_t{context.max_dest_rd_atomic} * (again ? 2 : 1);
+    if (qp.owed.at(i).kind != OwedResponse::Kind::kAcknowledge && qp.owed.at(i).again == again)
+      ++owed;
+  return owed < context.max_dest_rd_atomic;
 }
 
 bool Responder::needs_receive(const Packet& packet) {
@@ -766,6 +769,7 @@ bool Responder::answer(Slot& slot) {
   owed.length = slot.verdict == Verdict::kRead ? slot.packet->reth.dma_length : 0;
   owed.original = slot.original;
   owed.id = slot.packet->work_request;
+  owed.again = slot.again || slot.verdict == Verdict::kAgain;
   qp.owed.push(owed);
   read_responder_->owes(qp);
   return true;

@@ -110,13 +110,13 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
     KeyCheck check;
     bool entered = false;  ///< has passed the pipeline
     bool check_begun = false;
+    bool again = false;         ///< a READ that has been answered before
     bool refused_late = false;  ///< its key went, or its memory cannot be written
     bool cqe_due = false;
     bool executed = false;      ///< an atomic
     bool invalidates = false;   ///< takes a key away, and has not yet
     bool invalidating = false;  ///< the operation is under way
     bool class_j = false;       ///< it was refused
-    bool again = false;         ///< a READ that has come before
     Verdict verdict = Verdict::kTake;
     KeyFault fault = KeyFault::kNone;
     Aeth aeth;

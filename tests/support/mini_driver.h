@@ -55,6 +55,19 @@ struct QpOptions {
   std::uint8_t log_blocks = 6;
   PdNumber pd{1};
   QpState last_state = QpState::kRts;
+  Transport transport = Transport::kRc;
+  std::uint8_t ack_timeout = 0;
+  std::uint8_t retry_count = 0;
+  std::uint8_t rnr_retry = 0;
+  std::uint8_t min_rnr_timer = 0;
+  std::uint8_t max_rd_atomic = 0;
+  std::uint8_t max_dest_rd_atomic = 0;
+  std::uint32_t qkey = 0;
+  bool has_receives = false;  ///< a receive queue of its own
+  std::uint8_t log_receive_entries = 3;
+  std::uint8_t log_receive_segments = 1;
+  bool inline_receive = false;
+  std::uint32_t srqn = 0;
 };
 
 class MiniDriver {
@@ -241,11 +254,35 @@ class MiniDriver {
     context.remote_qpn = options.remote;
     context.next_send_psn = options.send_psn;
     context.expected_psn = options.expected_psn;
-    for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
-      if (modify_qp(qpn, state) != abi::CommandStatus::kOk)
-        throw std::logic_error("the queue pair cannot be brought up");
-      if (state == options.last_state) break;
+    context.transport = options.transport;
+    context.ack_timeout = options.ack_timeout;
+    context.retry_count = options.retry_count;
+    context.rnr_retry = options.rnr_retry;
+    context.min_rnr_timer = options.min_rnr_timer;
+    context.max_rd_atomic = options.max_rd_atomic;
+    context.max_dest_rd_atomic = options.max_dest_rd_atomic;
+    context.qkey = options.qkey;
+    context.srqn = options.srqn;
+    if (options.inline_receive) context.flags |= abi::QpContext::kInlineReceive;
+    if (options.has_receives) {
+      context.flags |= abi::QpContext::kHasReceiveQueue;
+      qp.receives = make_ring(options.log_receive_entries, options.log_receive_segments);
+      qp.receives.record = context.doorbell_record.value();
+      context.receive_ring = PhysicalAddress(qp.receives.ring);
+      context.log_receive_entries = options.log_receive_entries;
+      context.log_receive_segments = options.log_receive_segments;
     }
+    bring_up(qpn, options.last_state);
+  }
+  /// Through RESET to `last` with what it was made with, its rings empty.
+  void restart_qp(Qpn qpn, QpState last) {
+    Qp& qp = qps_.at(qpn.value());
+    if (modify_qp(qpn, QpState::kReset) != abi::CommandStatus::kOk)
+      throw std::logic_error("the queue pair cannot be reset");
+    qp.producer = 0;
+    qp.receives.posted = 0;
+    abi::DoorbellRecord{}.write(at(qp.context.doorbell_record.value()));
+    if (last != QpState::kReset) bring_up(qpn, last);
   }
   /// Forgets what software knows of a queue pair (its ring starts anew).
   void reset_qp(Qpn qpn) { qps_.erase(qpn.value()); }
@@ -269,18 +306,30 @@ class MiniDriver {
     std::vector<std::uint8_t> inlined;
     bool signaled = true;
     abi::WqeOpcode opcode = abi::WqeOpcode::kRdmaWrite;
+    bool fence = false;
+    bool solicited = false;
+    std::uint32_t immediate = 0;
+    abi::AtomicSegment atomic;
+    const abi::DatagramSegment* datagram = nullptr;  ///< of a datagram: where it goes
   };
 
   /// Writes a WQE into the ring and counts it in the doorbell record; rings nothing.
   void post(Qpn qpn, const Write& write) {
     Qp& qp = qps_.at(qpn.value());
-    std::vector<std::uint8_t> wqe(2 * abi::kSegmentBytes);
-    abi::RemoteAddressSegment{VirtualAddress(write.remote), write.rkey}.write(wqe.data() + 16);
-    for (const Segment& segment : write.gather) {
-      wqe.resize(wqe.size() + abi::kSegmentBytes);
-      abi::DataSegment{segment.bytes, segment.key, VirtualAddress(segment.address)}.write(
-          wqe.data() + wqe.size() - abi::kSegmentBytes);
-    }
+    std::vector<std::uint8_t> wqe(abi::kSegmentBytes);
+    const auto add = [&wqe](std::uint32_t bytes) {
+      wqe.resize(wqe.size() + bytes);
+      return wqe.data() + wqe.size() - bytes;
+    };
+    if (write.datagram != nullptr) write.datagram->write(add(abi::DatagramSegment::kBytes));
+    if (!is_send(write.opcode))
+      abi::RemoteAddressSegment{VirtualAddress(write.remote), write.rkey}.write(
+          add(abi::kSegmentBytes));
+    if (write.opcode == abi::WqeOpcode::kAtomicCompareSwap ||
+        write.opcode == abi::WqeOpcode::kAtomicFetchAdd)
+      write.atomic.write(add(abi::kSegmentBytes));
+    for (const Segment& segment : write.gather)
+      data_segment(segment).write(add(abi::kSegmentBytes));
     if (!write.inlined.empty()) {
       const std::size_t start = wqe.size();
       const auto bytes = static_cast<std::uint32_t>(write.inlined.size());
@@ -294,7 +343,11 @@ class MiniDriver {
     qp.last.opcode = write.opcode;
     qp.last.qpn = qpn;
     qp.last.segments = static_cast<std::uint8_t>(wqe.size() / abi::kSegmentBytes);
-    qp.last.flags = write.signaled ? abi::ControlSegment::kSignaled : 0;
+    qp.last.flags =
+        static_cast<std::uint8_t>((write.signaled ? abi::ControlSegment::kSignaled : 0) |
+                                  (write.fence ? abi::ControlSegment::kFence : 0) |
+                                  (write.solicited ? abi::ControlSegment::kSolicited : 0));
+    qp.last.immediate = write.immediate;
     qp.last.write(wqe.data());
     put(qp, wqe);
   }
@@ -302,6 +355,31 @@ class MiniDriver {
     std::uint8_t control[abi::kSegmentBytes];
     qps_.at(qpn.value()).last.write(control);
     mmio_(abi::kUarOffset + abi::kSendDoorbell, control, abi::kSendDoorbellBytes);
+  }
+
+  /// Posts a receive; the NIC learns of it by the doorbell record.
+  void post_receive(Qpn qpn, const std::vector<Segment>& scatter) {
+    Qp& qp = qps_.at(qpn.value());
+    put_receive(qp.receives, scatter);
+    abi::DoorbellRecord{qp.receives.posted, qp.producer}.write(at(qp.receives.record));
+  }
+  void add_srq(std::uint32_t srqn, std::uint8_t log_entries = 3, std::uint8_t log_segments = 1) {
+    ReceiveRing& ring = srqs_[srqn] = make_ring(log_entries, log_segments);
+    ring.record = allocate(abi::DoorbellRecord::kBytes, 64);
+    abi::SrqContext context;
+    context.valid = true;
+    context.log_entries = log_entries;
+    context.log_segments = log_segments;
+    context.pd = PdNumber(1);
+    context.ring = PhysicalAddress(ring.ring);
+    context.doorbell_record = PhysicalAddress(ring.record);
+    context.write(at(tables.srq_contexts.value() + srqn * abi::SrqContext::kBytes));
+    must(abi::CommandOpcode::kCreateSrq, srqn);
+  }
+  void post_shared_receive(std::uint32_t srqn, const std::vector<Segment>& scatter) {
+    ReceiveRing& ring = srqs_.at(srqn);
+    put_receive(ring, scatter);
+    abi::DoorbellRecord{ring.posted, 0}.write(at(ring.record));
   }
 
   /// The entries that software would find next, in order; each is consumed.
@@ -341,12 +419,52 @@ class MiniDriver {
     abi::EqContext context;
     std::uint32_t consumer = 0;
   };
+  struct ReceiveRing {
+    std::uint64_t ring = 0;
+    std::uint64_t record = 0;
+    std::uint8_t log_entries = 0;
+    std::uint8_t log_segments = 0;
+    std::uint32_t posted = 0;
+  };
   struct Qp {
     abi::QpContext context;
     std::uint16_t producer = 0;
     abi::ControlSegment last;
+    ReceiveRing receives;
   };
 
+  static bool is_send(abi::WqeOpcode opcode) {
+    return opcode == abi::WqeOpcode::kSend || opcode == abi::WqeOpcode::kSendImm ||
+           opcode == abi::WqeOpcode::kSendInvalidate;
+  }
+  static abi::DataSegment data_segment(const Segment& segment) {
+    return {segment.bytes, segment.key, VirtualAddress(segment.address)};
+  }
+  ReceiveRing make_ring(std::uint8_t log_entries, std::uint8_t log_segments) {
+    ReceiveRing ring;
+    ring.ring = allocate(std::uint64_t{abi::kSegmentBytes} << (log_entries + log_segments));
+    ring.log_entries = log_entries;
+    ring.log_segments = log_segments;
+    return ring;
+  }
+  void put_receive(ReceiveRing& ring, const std::vector<Segment>& scatter) {
+    const std::uint64_t entry_bytes = std::uint64_t{abi::kSegmentBytes} << ring.log_segments;
+    std::uint8_t* entry =
+        at(ring.ring + (ring.posted & ((1U << ring.log_entries) - 1)) * entry_bytes);
+    for (std::size_t i = 0; i < entry_bytes / abi::kSegmentBytes; ++i) {
+      const abi::DataSegment end{0, abi::kEndOfList, {}};
+      (i < scatter.size() ? data_segment(scatter[i]) : end).write(entry + i * abi::kSegmentBytes);
+    }
+    ++ring.posted;
+  }
+
+  void bring_up(Qpn qpn, QpState last) {
+    for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+      if (modify_qp(qpn, state) != abi::CommandStatus::kOk)
+        throw std::logic_error("the queue pair cannot be brought up");
+      if (state == last) break;
+    }
+  }
   void put(Qp& qp, std::vector<std::uint8_t>& wqe) {
     wqe.resize(qp.last.blocks() * abi::kWqeBlockBytes);
     const std::uint32_t mask = (1U << qp.context.log_send_blocks) - 1;
@@ -355,7 +473,8 @@ class MiniDriver {
           at(qp.context.send_ring.value() + ((qp.producer + i) & mask) * abi::kWqeBlockBytes),
           wqe.data() + i * abi::kWqeBlockBytes, abi::kWqeBlockBytes);
     qp.producer = static_cast<std::uint16_t>(qp.producer + qp.last.blocks());
-    abi::DoorbellRecord{0, qp.producer}.write(at(qp.context.doorbell_record.value()));
+    abi::DoorbellRecord{qp.receives.posted, qp.producer}.write(
+        at(qp.context.doorbell_record.value()));
   }
 
   /// The radix tree over pages[first...]; returns where its root is.
@@ -380,6 +499,7 @@ class MiniDriver {
   std::map<std::uint32_t, std::uint32_t> consumers_;
   std::map<std::uint32_t, Eq> eqs_;
   std::map<std::uint32_t, Qp> qps_;
+  std::map<std::uint32_t, ReceiveRing> srqs_;
 };
 
 }  // namespace rnicsim::test
