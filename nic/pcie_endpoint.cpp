@@ -48,6 +48,11 @@ void PcieEndpoint::submit(DmaRequest request) {
   Queued& queued = queues_[index_of(request.engine)].push();
   queued.request = std::move(request);
   queued.tags = tags;
+  queued.prepared = nullptr;
+  if (queued.request.data != nullptr && is_copied(queued.request)) {
+    queued.prepared = &fresh();  // the caller's bytes may be gone when its turn comes
+    std::memcpy(queued.prepared->inline_data.data(), queued.request.data, queued.request.bytes);
+  }
   ++queued_;
   pump();
 }
@@ -127,14 +132,12 @@ PcieEndpoint::Transaction& PcieEndpoint::fresh() {
 
 PcieEndpoint::Transaction& PcieEndpoint::make(Queued queued) {
   DmaRequest& request = queued.request;
-  Transaction& transaction = fresh();
+  Transaction& transaction = queued.prepared != nullptr ? *queued.prepared : fresh();
   std::uint8_t* data = request.data;
-  if (data == nullptr) {
+  if (data == nullptr)
     data = scratch_;
-  } else if (request.write && request.bytes <= kInlineBytes) {
-    std::memcpy(transaction.inline_data.data(), data, request.bytes);
+  else if (is_copied(request))
     data = transaction.inline_data.data();
-  }
   transaction.acquire();
   transaction.set_command(request.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
   transaction.set_address(request.address.value());

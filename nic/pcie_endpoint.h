@@ -91,7 +91,11 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   struct Queued {
     DmaRequest request;
     std::uint32_t tags = 0;
+    Transaction* prepared = nullptr;  ///< it holds the bytes of a short write
   };
+  static bool is_copied(const DmaRequest& request) {
+    return request.write && request.bytes <= kInlineBytes;
+  }
   enum class Blocked : std::uint8_t { kNo, kTags, kReadBuffer };
 
   Transaction& fresh();

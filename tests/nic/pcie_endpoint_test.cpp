@@ -89,6 +89,24 @@ TEST_CASE("a short write is copied when it is submitted") {
   CHECK(bench.memory.at(0x3000)[0] == 1);
 }
 
+TEST_CASE("a short write that waits behind a read of its engine was copied when it was submitted") {
+  Bench bench(with_tags(8));
+  bench.submit_at(10_ns, bench.read(0x0, 4096, 1));  // takes all eight
+  bench.submit_at(10_ns, bench.read(0x1000, 8, 2, DmaEngineId::kPosted));
+  bench.at(10_ns, [&] {
+    std::uint8_t bytes[4] = {1, 2, 3, 4};
+    DmaRequest request;
+    request.write = true;
+    request.address = PhysicalAddress(0x3000);
+    request.bytes = 4;
+    request.data = bytes;
+    bench.pcie.submit(request);
+    bytes[0] = 99;
+  });
+  bench.run();
+  CHECK(bench.memory.at(0x3000)[0] == 1);
+}
+
 TEST_CASE("a read waits until all its tags are free") {
   Bench bench(with_tags(8));                            // of 512 B each
   bench.submit_at(10_ns, bench.read(0x0, 4096, 1));     // takes all eight
