@@ -101,10 +101,12 @@ std::uint32_t PcieLink::make(tlm::tlm_generic_payload& payload) {
   t.guarded = guard_ != nullptr && known && DmaGuard::concerns(t.purpose);
   t.stream = kWritesUp;
   if (payload.is_read()) {
-    // A foreign initiator may not say which engine reads; reads never share the writes' stream.
+    // A foreign initiator may not say which engine reads; reads do not share the writes' stream, but
+    // for those that must see every write before them.
     const DmaEngineId engine = known ? t.extension->engine : DmaEngineId::kPosted;
-    t.stream =
-        static_cast<unsigned>(engine == DmaEngineId::kPosted ? DmaEngineId::kPayloadRead : engine);
+    const bool ordered = engine == DmaEngineId::kPosted && t.purpose == DmaPurpose::kAtomic;
+    t.stream = static_cast<unsigned>(
+        engine == DmaEngineId::kPosted && !ordered ? DmaEngineId::kPayloadRead : engine);
   }
   return index;
 }

@@ -97,13 +97,17 @@ class FrameReader {
   const char* read_gids(const Grh& header) {
     const Ipv4Address source(load_be32(&header.source[12]));
     const Ipv4Address destination(load_be32(&header.destination[12]));
-    if (header.source == ipv4_mapped_gid(source) &&
-        header.destination == ipv4_mapped_gid(destination)) {
-      packet_.gid_kind = GidKind::kIpv4Mapped;
+    const auto made_of_these = [&](GidKind kind, Gid (*gid_of)(Ipv4Address)) {
+      if (header.source != gid_of(source) || header.destination != gid_of(destination))
+        return false;
+      packet_.gid_kind = kind;
       packet_.ipv4.source = source;
       packet_.ipv4.destination = destination;
+      return true;
+    };
+    if (made_of_these(GidKind::kIpv4Mapped, ipv4_mapped_gid) ||
+        made_of_these(GidKind::kUniqueLocal, unique_local_gid))
       return nullptr;
-    }
     packet_.gid_kind = GidKind::kLinkLocal;
     return header.source == link_local_gid(packet_.eth.source) &&
                    header.destination == link_local_gid(packet_.eth.destination)

@@ -84,6 +84,12 @@ Gid ipv4_mapped_gid(Ipv4Address address) {
   return gid;
 }
 
+Gid unique_local_gid(Ipv4Address address) {
+  Gid gid{0xfd, 0x72, 0x6e, 0x69, 0x63, 0x73};
+  store_be32(&gid[12], address.value());
+  return gid;
+}
+
 Gid link_local_gid(const MacAddress& mac) {
   constexpr std::uint8_t kUniversalBit = 0x02;  // inverted, says "modified"
   Gid gid{0xfe, 0x80};

@@ -81,6 +81,9 @@ using Gid = std::array<std::uint8_t, 16>;
 Gid ipv4_mapped_gid(Ipv4Address address);
 /// fe80::/64 with the modified EUI-64 of a MAC address (RFC 4291, appendix A).
 Gid link_local_gid(const MacAddress& mac);
+/// fd72:6e69:6373::a.b.c.d, which routers forward: a site's own prefix (RFC 4193), here always the
+/// same one.
+Gid unique_local_gid(Ipv4Address address);
 
 /// Global routing header of RoCEv1, byte for byte the IPv6 header (RFC 8200) of RoCEv2.
 struct Grh {

@@ -5,11 +5,26 @@ namespace rnicsim {
 
 void Packet::allocate_payload() { payload_ = std::make_unique<std::uint8_t[]>(kMaxPayloadBytes); }
 
+namespace {
+
+Gid gid_of(GidKind kind, Ipv4Address ip, const MacAddress& mac) {
+  switch (kind) {
+    case GidKind::kLinkLocal:
+      return link_local_gid(mac);
+    case GidKind::kUniqueLocal:
+      return unique_local_gid(ip);
+    case GidKind::kIpv4Mapped:
+      break;
+  }
+  return ipv4_mapped_gid(ip);
+}
+
+}  // namespace
+
 Grh Packet::grh() const {
   // The label from which Linux's rdma_flow_label_to_udp_sport makes this source port.
   constexpr std::uint16_t kFlowMask = 0x3fff;
   const bool roce_v1 = link_layer == LinkLayer::kRoceV1;
-  const bool mapped = gid_kind == GidKind::kIpv4Mapped;
   Grh header;
   header.traffic_class =
       static_cast<std::uint8_t>(ipv4.dscp << 2 | static_cast<std::uint8_t>(ipv4.ecn));
@@ -17,8 +32,8 @@ Grh Packet::grh() const {
   header.payload_length = static_cast<std::uint16_t>(ip_bytes().count() - Grh::kBytes);
   header.next_header = roce_v1 ? kGrhNextHeaderBth : kIpProtocolUdp;
   header.hop_limit = ipv4.ttl;
-  header.source = mapped ? ipv4_mapped_gid(ipv4.source) : link_local_gid(eth.source);
-  header.destination = mapped ? ipv4_mapped_gid(ipv4.destination) : link_local_gid(eth.destination);
+  header.source = gid_of(gid_kind, ipv4.source, eth.source);
+  header.destination = gid_of(gid_kind, ipv4.destination, eth.destination);
   return header;
 }
 

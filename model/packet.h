@@ -10,7 +10,7 @@
 // A packet is RoCEv2 over IPv4, RoCEv2 over IPv6 or RoCEv1. All three keep what they have in common
 // in the same fields, under the names that it has in the first.
 //
-// Left out: frames that are no RoCE; GIDs other than the two that follow from a port's addresses.
+// Left out: frames that are no RoCE; GIDs other than those that follow from a port's addresses.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,13 @@ class PacketPool;
 enum class LinkLayer : std::uint8_t { kRoceV2, kRoceV1 };
 enum class IpVersion : std::uint8_t { kIpv4, kIpv6 };
 /// How a port's GID follows from its addresses.
-enum class GidKind : std::uint8_t { kIpv4Mapped, kLinkLocal };
+enum class GidKind : std::uint8_t { kIpv4Mapped, kLinkLocal, kUniqueLocal };
+
+/// Of GRH, or IP and UDP.
+constexpr std::size_t network_header_bytes(LinkLayer link_layer, IpVersion ip_version) {
+  if (link_layer == LinkLayer::kRoceV1) return Grh::kBytes;
+  return UdpHeader::kBytes + (ip_version == IpVersion::kIpv6 ? Grh::kBytes : Ipv4Header::kBytes);
+}
 
 /// An AtomicETH without the address and the key, which it has in common with a RETH.
 struct AtomicOperands {
@@ -114,10 +120,8 @@ class Packet : public PacketFields {
   bool has_grh() const { return ether_type() != kEtherTypeIpv4; }
   /// GRH of RoCEv1, IPv6 header of RoCEv2, with lengths. REQUIRES: has_grh().
   Grh grh() const;
-  /// Of GRH, or IP and UDP.
   std::size_t network_header_bytes() const {
-    if (link_layer == LinkLayer::kRoceV1) return Grh::kBytes;
-    return UdpHeader::kBytes + (ip_version == IpVersion::kIpv6 ? Grh::kBytes : Ipv4Header::kBytes);
+    return rnicsim::network_header_bytes(link_layer, ip_version);
   }
 
   /// Length of the IP packet, or what is one in RoCEv1: headers, payload, pad, ICRC.

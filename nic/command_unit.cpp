@@ -266,6 +266,7 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
       present->send_producer = kept.send_producer;
       present->work_requests = kept.work_requests;
       present->receive_consumer = kept.receive_consumer;
+      if (kept.state == QpState::kSqe) qp.restart_sending();
       if (kept.state != QpState::kInit) {
         present->expected_psn = kept.expected_psn;
         present->msn = kept.msn;

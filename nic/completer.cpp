@@ -2,6 +2,7 @@
 #include "nic/completer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/byte_order.h"
 #include "nic/requester.h"
@@ -111,7 +112,7 @@ void Completer::take_acknowledge(NicQueuePair& qp, abi::QpContext& context, cons
   if (answer_lost(qp, context, limit, ready)) return;
   acknowledge(qp, limit, ready);
   if (aeth.is_ack() || !sends(context.state)) return;
-  if (limit - qp.acked < 0) {
+  if (limit - qp.acked < 0 && !retransmitter_->restarts(qp, psn)) {
     ++unexpected_;  // what it complains of has been acknowledged since
   } else if (aeth.is_rnr_nak()) {
     retransmitter_->not_ready(qp, context, psn, aeth.value());
@@ -122,12 +123,17 @@ void Completer::take_acknowledge(NicQueuePair& qp, abi::QpContext& context, cons
   }
 }
 
-/// An answer that belongs before `limit` has not come, and, as answers keep their order, will not.
+/// An answer that belongs before `limit` has not come, and, as answers keep their order, will not:
+/// it is asked for again, once, as those on their way tell no more; then the timeout has to help.
 bool Completer::answer_lost(NicQueuePair& qp, abi::QpContext& context, Psn limit, Time ready) {
   for (std::size_t i = 0; i < qp.reads.size(); ++i) {
-    const OutstandingRead& read = qp.reads.at(i);
+    OutstandingRead& read = qp.reads.at(i);
     if (read.answered) continue;
     if (read.next_psn - limit >= 0) return false;
+    if (std::exchange(read.asked_again, true)) {
+      ++unexpected_;  // it was on its way when the other was asked for again
+      return true;
+    }
     ++lost_answers_;
     const Psn missing = read.next_psn;
     acknowledge(qp, missing, ready);
@@ -161,12 +167,14 @@ void Completer::take_answer(NicQueuePair& qp, abi::QpContext& context, const Pac
                                                             : packet->payload_length.count());
   answered_ += Bytes(bytes);
   ++read.next_psn;
+  read.asked_again = false;
   read.answered = read.next_psn - read.last_psn > 0;
   if (bytes != 0) scatter(qp, context, packet, read, bytes, ready);
   acknowledge(qp, psn + 1, ready);
 }
 
-/// Opcode and length are what comes next (IBTA 9.7.5.2.2).
+/// Opcode and length are what comes next (IBTA 9.7.5.2.2). First is not told from middle nor only
+/// from last: a response may still be to the request that was made before a READ was asked again.
 bool Completer::fits(const OutstandingRead& read, const abi::QpContext& context,
                      const Packet& packet) const {
   const Opcode opcode = packet.bth.opcode;
@@ -312,6 +320,7 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
     if (status != CompletionStatus::kSuccess || front.signaled) {
       if (wait_for_writer()) {
         if (status != CompletionStatus::kSuccess) qp.failure = status;
+        if (answered) requester_->ready(qp);
         return false;
       }
       complete(qp, front, status, ready);
@@ -382,6 +391,8 @@ void Completer::retry_failed(std::uint64_t qpn) {
   if (status != CompletionStatus::kSuccess) fail(qp, *context, status, w_.scheduler.now());
 }
 
+void Completer::forget(NicQueuePair& qp) { retransmitter_->stop_timer(qp); }
+
 void Completer::cq_overrun(std::uint64_t cqn) {
   for (std::uint32_t qpn = 0; qpn < w_.qps.size(); ++qpn) {
     const NicQueuePair* qp = w_.qps.find(Qpn(qpn));
@@ -401,15 +412,30 @@ void Completer::fail_for_overrun(std::uint64_t qpn) {
 
 void Completer::fail(NicQueuePair& qp, abi::QpContext& context, CompletionStatus status,
                      Time ready) {
-  if (context.state == QpState::kErr) return;
+  if (context.state == QpState::kErr || context.state == QpState::kSqe) return;
   qp.failure = status;
-  enter_error(qp, context, status, ready);
+  if (context.transport == Transport::kRc) {
+    enter_error(qp, context, status, ready);
+    return;
+  }
+  // Of an unreliable service only the send queue stops (IBTA 10.3.1.6).
+  stop_sending(qp, context, QpState::kSqe, status);
+  advance(qp, ready);
 }
 
 void Completer::enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause,
                             Time ready) {
   if (context.state == QpState::kErr) return;
-  context.state = QpState::kErr;
+  stop_sending(qp, context, QpState::kErr, cause);
+  w_.event_queue.async(abi::EventType::kQpError, qp.qpn.value());
+  advance(qp, ready);
+  responder_->flush_receives(qp);
+}
+
+/// Into an error state: what is on its way to the port or to memory becomes void.
+void Completer::stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState state,
+                             CompletionStatus cause) {
+  context.state = state;
   w_.contexts.mark_dirty(qp.qpn.value());
   qp.failed = true;
   qp.paused = false;
@@ -419,9 +445,6 @@ void Completer::enter_error(NicQueuePair& qp, abi::QpContext& context, Completio
   retransmitter_->stop_timer(qp);
   probe(w_.scheduler.now(), ProbeKind::kQpError, {}, 0, qp.qpn.value(),
         static_cast<std::uint64_t>(cause));
-  w_.event_queue.async(abi::EventType::kQpError, qp.qpn.value());
-  advance(qp, ready);
-  responder_->flush_receives(qp);
 }
 
 void Completer::complete(const NicQueuePair& qp, const OutstandingMessage& message,

@@ -79,6 +79,8 @@ class Completer : public ParsedPacketSink, private DmaEngine::Client {
   void enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause) {
     enter_error(qp, context, cause, w_.scheduler.now());
   }
+  /// The queue pair is about to be reset.
+  void forget(NicQueuePair& qp);
   /// A completion queue was overrun: the queue pairs that complete there go to error.
   void cq_overrun(std::uint64_t cqn);
   /// The CQE writer has room again.
@@ -109,6 +111,8 @@ class Completer : public ParsedPacketSink, private DmaEngine::Client {
   void acknowledge(NicQueuePair& qp, Psn limit, Time ready);
   void advance(NicQueuePair& qp, Time ready);
   void enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause, Time ready);
+  void stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState state,
+                    CompletionStatus cause);
   void fail_for_overrun(std::uint64_t qpn);
   void retry_failed(std::uint64_t qpn);
   bool complete_some(NicQueuePair& qp, Time ready);

@@ -18,7 +18,10 @@ void DmaEngine::advance(std::uint64_t sequence) {
   Slot& slot = this->slot(sequence);
   Job& job = slot.job;
   if (job.is_void() || job.failed != CompletionStatus::kSuccess || slot.moved == job.bytes) {
-    set_issued(slot);
+    if (slot.stage == Stage::kNew && job.ready > w_.scheduler.now())
+      wait_until_ready(slot);
+    else
+      set_issued(slot);
     return;
   }
   if (slot.stage != Stage::kChecking) {
@@ -43,6 +46,13 @@ void DmaEngine::advance(std::uint64_t sequence) {
   issue_in_order();
 }
 
+/// A job without anything to move is through when it is ready, not before.
+void DmaEngine::wait_until_ready(Slot& slot) {
+  slot.ready = slot.job.ready;
+  slot.stage = Stage::kChecked;
+  issue_in_order();
+}
+
 /// Arms the DMA of the oldest job that has any to issue, once its look-ups are done.
 void DmaEngine::issue_in_order() {
   issuing_ = std::max(issuing_, first_);
@@ -58,7 +68,7 @@ void DmaEngine::issue_in_order() {
 void DmaEngine::issue(std::uint64_t sequence) {
   Slot& slot = this->slot(sequence);
   Job& job = slot.job;
-  if (!job.is_void()) {
+  if (!job.is_void() && job.bytes != 0) {
     if (slot.moved == 0 && !client_.may_move(sequence, job)) {
       job.bytes = 0;
     } else if (job.check.state == KeyCheck::State::kNak) {

@@ -113,6 +113,7 @@ class DmaEngine {
     bool through() const { return pending == 0 && stage == Stage::kIssued; }
   };
   void advance(std::uint64_t sequence);
+  void wait_until_ready(Slot& slot);
   void issue_in_order();
   void issue(std::uint64_t sequence);
   void move_part(Slot& slot, std::uint64_t sequence);

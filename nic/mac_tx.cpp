@@ -62,6 +62,7 @@ void MacTx::start() {
   ++packets_;
   bytes_ += frame;
   wire_bytes_ += on_wire;
+  count_parts(packet, frame);
   busy_ += end - now;
   probe(packet.tail, ProbeKind::kPacketSent, packet.work_request, packet.id,
         static_cast<std::uint64_t>(packet.head.ps()), frame.count());
@@ -74,10 +75,27 @@ void MacTx::start() {
   arm();
 }
 
+void MacTx::count_parts(const Packet& packet, Bytes frame) {
+  const Bytes filled = Bytes(EthernetHeader::kBytes) + packet.ip_bytes() + kFcsBytes;
+  payload_bytes_ += packet.payload_length;
+  padding_bytes_ += frame - filled + Bytes(packet.bth.pad_count);
+  network_bytes_ += Bytes(packet.network_header_bytes());
+}
+
 void MacTx::report(const MetricScope& scope) const {
+  const Bytes headers = bytes_ - payload_bytes_ - padding_bytes_;
+  const Bytes ethernet((EthernetHeader::kBytes + kFcsBytes.count()) * packets_);
   scope.count("tx_packets", packets_, "Ethernet frames sent");
   scope.bytes("tx_bytes", bytes_, "bytes of Ethernet frames sent, with FCS");
   scope.bytes("tx_wire_bytes", wire_bytes_, "the same with preamble and inter-packet gap");
+  scope.bytes("tx_payload_bytes", payload_bytes_, "of tx_bytes: payload");
+  scope.bytes("tx_padding_bytes", padding_bytes_,
+              "of tx_bytes: what fills words of four bytes and frames of 64");
+  scope.bytes("tx_header_bytes", headers, "of tx_bytes: headers, ICRC and FCS");
+  scope.bytes("tx_headers.ethernet", ethernet, "of tx_header_bytes: Ethernet header and FCS");
+  scope.bytes("tx_headers.network", network_bytes_, "of tx_header_bytes: IP and UDP, or GRH");
+  scope.bytes("tx_headers.transport", headers - ethernet - network_bytes_,
+              "of tx_header_bytes: BTH, extension headers and ICRC");
   scope.time("tx.busy", busy_, "time the wire was taken by sending");
   scope.time("tx.stalled.wire", waited_, "sum over packets of the wait for the wire");
   scope.count("tx.occupancy.max", most_queued_, "most packets waiting in one queue");

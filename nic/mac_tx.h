@@ -67,6 +67,7 @@ class MacTx {
   };
   void arm();
   void start();
+  void count_parts(const Packet& packet, Bytes frame);
   Ring<Waiting>* next_queue(Time at);
 
   Scheduler& scheduler_;
@@ -82,6 +83,9 @@ class MacTx {
   std::uint64_t packets_ = 0;
   Bytes bytes_;
   Bytes wire_bytes_;
+  Bytes payload_bytes_;
+  Bytes padding_bytes_;
+  Bytes network_bytes_;  ///< headers below BTH and above Ethernet
   Time busy_;
   Time waited_;  ///< ready packets waited for the wire
   std::size_t most_queued_ = 0;

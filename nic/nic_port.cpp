@@ -17,12 +17,19 @@ WireTransport transport_of(Transport transport) {
   return WireTransport::kUd;
 }
 
+GidKind gid_kind_of(const PortIdentity& port) {
+  return port.link_layer == LinkLayer::kRoceV1 ? GidKind::kLinkLocal : GidKind::kUniqueLocal;
+}
+
 }  // namespace
 
 PacketRef NicPort::make(const abi::QpContext& qp, Opcode opcode, Psn psn) {
   PacketRef packet = pool_.create();
   ++made_;
   packet->id = packet_id(identity_.number, made_);
+  packet->link_layer = identity_.link_layer;
+  packet->ip_version = identity_.ip_version;
+  packet->gid_kind = gid_kind_of(identity_);
   packet->eth.source = identity_.mac;
   packet->eth.destination = qp.remote_mac;
   packet->ipv4.dscp = qp.dscp;

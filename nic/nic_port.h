@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Who a NIC port is on the wire, and the packets it makes: Ethernet, IPv4, UDP and BTH fields from
+// Who a NIC port is on the wire, and the packets it makes: Ethernet, network and BTH fields from
 // the queue pair's context, numbered in the order they are made.
+//
+// GIDs follow from the addresses: of RoCEv1 link-local ones, which is the default GID of a port; of
+// RoCEv2 over IPv6 unique local ones, which routers forward. Left out: a port with several GIDs.
 #pragma once
 
 #include "model/nic_abi.h"
@@ -12,6 +15,8 @@ struct PortIdentity {
   std::uint32_t number = 0;  ///< run-wide
   abi::MacAddress mac{};
   abi::Ipv4Address ip;
+  LinkLayer link_layer = LinkLayer::kRoceV2;
+  IpVersion ip_version = IpVersion::kIpv4;  ///< of RoCEv2
 };
 
 class NicPort {

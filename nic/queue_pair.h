@@ -83,6 +83,7 @@ struct OutstandingRead {
   std::uint32_t received = 0;
   std::uint32_t scattering = 0;  ///< responses that are on their way to host memory
   bool answered = false;         ///< the last response has come
+  bool asked_again = false;      ///< since a response last came, because a later one came
   std::uint8_t segment_count = 0;
   std::array<abi::DataSegment, SendWqe::kMaxSegments> segments;
   WorkRequestId id;
@@ -174,7 +175,7 @@ struct NicQueuePair {
   VirtualAddress receive_address;
   std::uint64_t receive_left = 0;
   std::uint32_t receive = 0;            ///< handle of the receive that a SEND goes to, 0: none
-  std::uint64_t received = 0;           ///< bytes of the SEND so far
+  std::uint64_t received = 0;           ///< bytes of the message so far
   Ring<OwedResponse> owed;              ///< in PSN order
   bool responding = false;              ///< stands in the read responder's turns
   std::uint32_t answers_under_way = 0;  ///< responses made from `owed` and not yet at the port
@@ -198,6 +199,11 @@ struct NicQueuePair {
   void void_window();
   /// Forgets what has been fetched: block `block`, the work request `id`, is next.
   void refetch_from(std::uint16_t block);
+  /// The send queue goes on after an error of its own (SQE to RTS).
+  void restart_sending() {
+    failed = send_stopped = false;
+    failure = CompletionStatus::kFlushed;
+  }
   /// Everything but the number and the buffers, as after creation.
   void reset(std::uint16_t first_block);
 };

@@ -158,7 +158,11 @@ bool ReadResponder::answer_refused(DmaEngine::Job& job) {
   nak->aeth = Aeth::nak(job.packet->aeth.msn, NakCode::kRemoteAccessError);
   nak->work_request = job.id;
   job.packet = std::move(nak);
+  // Nothing follows: neither what is owed or on its way nor what the responder has judged since.
   qp.owed.clear();
+  ++qp.response_epoch;
+  qp.answers_under_way = 1;
+  qp.receive_failed = true;
   completer_->enter_error(qp, *context, CompletionStatus::kLocalAccessError);
   return true;
 }

@@ -14,9 +14,10 @@ namespace {
 constexpr std::uint64_t kMaxMessageBytes = 1ULL << 31;  // IBTA 9.7.2
 constexpr std::uint32_t kGrhBytes = 40;
 
-/// States in which requests are taken (IBTA 10.3.1; draining concerns the send queue only).
+/// States in which requests are taken (IBTA 10.3.1; draining and SQE concern the send queue only).
 bool receives(QpState state) {
-  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd;
+  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
+         state == QpState::kSqe;
 }
 
 WireTransport wire_transport(Transport transport) {
@@ -118,10 +119,11 @@ bool Responder::judge(Slot& slot) {
 
 bool Responder::judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
   const Packet& packet = *slot.packet;
-  slot.verdict = Verdict::kTake;
+  slot.verdict = slot.again ? Verdict::kRead : Verdict::kTake;
   if (!slot.check_begun) {
     if (!judge_sequence(slot, qp, context)) return true;
-    if (!well_formed(packet, qp, context) || !has_resources(packet, qp, context, false)) {
+    if (!slot.again &&
+        (!well_formed(packet, qp, context) || !has_resources(packet, qp, context, false))) {
       refuse(slot, qp, context, NakCode::kInvalidRequest);
       return true;
     }
@@ -137,8 +139,7 @@ bool Responder::judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& con
         qp.nak_sent = true;
         return true;
     }
-    if (is_send(packet.bth.opcode) &&
-        qp.received + packet.payload_length.count() > receives_.at(qp.receive).capacity) {
+    if (is_send(packet.bth.opcode) && !fits_receive(packet, qp)) {
       fail_receive(slot, qp, context, CompletionStatus::kLocalLengthError);
       refuse(slot, qp, context, NakCode::kInvalidRequest);
       return true;
@@ -162,7 +163,7 @@ bool Responder::judge_sequence(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   }
   if (ahead < 0) {
     judge_duplicate(slot, qp, context);
-    return slot.verdict == Verdict::kRead;
+    return slot.again;
   }
   judge_gap(slot, qp, context);
   return false;
@@ -178,8 +179,8 @@ void Responder::judge_duplicate(Slot& slot, NicQueuePair& qp, abi::QpContext& co
     // Answered again, wholly from before what is expected.
     const std::uint32_t span = read_span(packet, context.path_mtu());
     const bool whole = packet.bth.psn + span - context.expected_psn <= 0;
-    slot.verdict =
-        whole && has_resources(packet, qp, context, true) ? Verdict::kRead : Verdict::kDrop;
+    slot.again = whole && has_resources(packet, qp, context, true);
+    slot.verdict = slot.again ? Verdict::kRead : Verdict::kDrop;
   } else if (is_atomic(packet.bth.opcode)) {
     slot.verdict = Verdict::kDrop;
     for (std::size_t i = 0; i < qp.atomics.size(); ++i) {
@@ -197,7 +198,6 @@ void Responder::judge_gap(Slot& slot, NicQueuePair& qp, abi::QpContext& context)
     context.expected_psn = qp.receive_first_psn;
     w_.contexts.mark_dirty(qp.qpn.value());
     qp.receiving = false;
-    qp.received = 0;
   }
   slot.ack_psn = context.expected_psn;
   slot.aeth = Aeth::nak(context.msn, NakCode::kPsnSequenceError);
@@ -256,9 +256,13 @@ ReceiveQueues::Taken Responder::claim(Slot& slot, NicQueuePair& qp, abi::QpConte
   if (taken != ReceiveQueues::Taken::kReady) return taken;
   w_.contexts.mark_dirty(qp.qpn.value());
   qp.receive = receives_.add(receive);
-  qp.received = 0;
   slot.ready = std::max(slot.ready, receive.ready);
   return taken;
+}
+
+bool Responder::fits_receive(const Packet& packet, const NicQueuePair& qp) const {
+  const std::uint64_t before = starts_message(packet.bth.opcode) ? 0 : qp.received;
+  return before + packet.payload_length.count() <= receives_.at(qp.receive).capacity;
 }
 
 /// The rkey over the whole message at its first packet; later packets only translate. False: an
@@ -332,6 +336,7 @@ void Responder::accept_payload(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   const Opcode opcode = packet.bth.opcode;
   const std::uint64_t length = packet.payload_length.count();
   if (starts_message(opcode)) {
+    qp.received = 0;
     qp.receive_first_psn = packet.bth.psn;
     qp.receiving_send = is_send(opcode);
     qp.receive_key = packet.reth.r_key;
@@ -383,7 +388,6 @@ void Responder::owe_completion(Slot& slot, NicQueuePair& qp, const abi::QpContex
       std::copy_n(packet.payload(), qp.received, cqe.inline_data.begin());
     }
   }
-  qp.received = 0;
   receives_.drop(qp.receive);
 }
 
@@ -427,14 +431,11 @@ bool Responder::judge_unreliable(Slot& slot, NicQueuePair& qp, abi::QpContext& c
       ++out_of_sequence_;
       context.expected_psn = packet.bth.psn;
       qp.receiving = false;
-      qp.received = 0;
     }
     const bool usable = is_defined(WireTransport::kUc, opcode) && well_formed(packet, qp, context);
     const auto taken = usable ? claim(slot, qp, context) : ReceiveQueues::Taken::kEmpty;
     if (taken == ReceiveQueues::Taken::kWait) return false;
-    if (taken == ReceiveQueues::Taken::kEmpty ||
-        (is_send(opcode) &&
-         qp.received + packet.payload_length.count() > receives_.at(qp.receive).capacity)) {
+    if (taken == ReceiveQueues::Taken::kEmpty || (is_send(opcode) && !fits_receive(packet, qp))) {
       ++context.expected_psn;
       w_.contexts.mark_dirty(qp.qpn.value());
       qp.receiving = false;
@@ -485,6 +486,9 @@ void Responder::hand_over(Slot& slot) {
   DmaEngine::Job job;
   job.packet = slot.packet;
   job.id = packet.work_request;
+  if (slot.check_begun)
+    slot.ready = w_.clock.after(std::max({slot.ready, check.not_before, w_.scheduler.now()}),
+                                std::exchange(check.cycles, Cycles(0)));
   job.ready = slot.ready;
   const bool inlined = (slot.cqe.flags & abi::Cqe::kInlineData) != 0;
   if (slot.verdict == Verdict::kTake && slot.receive != 0) {
@@ -497,13 +501,10 @@ void Responder::hand_over(Slot& slot) {
     job.check.pd = w_.contexts.peek(packet.bth.dest_qp.value())->pd;
   } else if (slot.verdict == Verdict::kTake || slot.verdict == Verdict::kAtomic) {
     job.bytes = check.state == KeyCheck::State::kPass ? 0 : check.length;
-    slot.ready = w_.clock.after(std::max({slot.ready, check.not_before, w_.scheduler.now()}),
-                                std::exchange(check.cycles, Cycles(0)));
     if (begins(opcode))
       probe(slot.ready, ProbeKind::kKeyChecked, packet.work_request, packet.id,
             static_cast<std::uint64_t>(slot.key_since.ps()), 0);
     slot.key_since = slot.ready;
-    job.ready = slot.ready;
     job.check = check;
     job.check.not_before = slot.ready;
     job.check_set = true;
@@ -600,9 +601,13 @@ void Responder::done(const DmaEngine::Job& job, Time since) {
         static_cast<std::uint64_t>(since.ps()), job.packet->payload_length.count());
 }
 
-/// What stands before a datagram in its receive: a GRH, of RoCEv2 over IPv4 the IPv4 header in its
-/// last 20 bytes (annex A17.4.5).
+/// What stands before a datagram in its receive: GRH or IPv6 header; of RoCEv2 over IPv4 the IPv4
+/// header in the last 20 of as many bytes (annex A17.4.5).
 void Responder::prefix(const DmaEngine::Job& job, std::uint8_t* to) {
+  if (job.packet->has_grh()) {
+    job.packet->grh().write(to);
+    return;
+  }
   std::fill_n(to, kGrhBytes, std::uint8_t{0});
   Ipv4Header header = job.packet->ipv4;
   header.total_length = static_cast<std::uint16_t>(job.packet->ip_bytes().count());
@@ -612,7 +617,7 @@ void Responder::prefix(const DmaEngine::Job& job, std::uint8_t* to) {
 /// The oldest packet is through: completion, answer, end.
 bool Responder::leave(std::uint64_t, DmaEngine::Job&) {
   Slot& front = slots_.front();
-  if (front.verdict == Verdict::kTake && !front.refused_late &&
+  if ((front.verdict == Verdict::kTake || front.verdict == Verdict::kRead) && !front.refused_late &&
       w_.qps.at(front.packet->bth.dest_qp).receive_failed)
     cancel(front);
   if (front.refused_late && !refuse_late(front)) return false;
@@ -691,7 +696,8 @@ bool Responder::refuse_late(Slot& slot) {
   slot.cqe_due = false;
   slot.verdict = Verdict::kDrop;
   NicQueuePair& qp = w_.qps.at(qpn);
-  if (context->transport != Transport::kRc) {
+  const bool reliable = context->transport == Transport::kRc;
+  if (!reliable && !local) {  // the message is lost in silence
     qp.receive_failed = false;
     return true;
   }
@@ -705,6 +711,10 @@ bool Responder::refuse_late(Slot& slot) {
     slot.cqe_due = true;
   } else if (local) {
     fail_receive(slot, qp, *context, CompletionStatus::kLocalProtectionError);
+  }
+  if (!reliable) {
+    completer_->enter_error(qp, *context, CompletionStatus::kLocalProtectionError);
+    return true;
   }
   slot.check.fault = slot.fault;
   const NakCode code = local ? NakCode::kRemoteOperationalError : NakCode::kRemoteAccessError;
@@ -749,7 +759,7 @@ bool Responder::answer(Slot& slot) {
   OwedResponse owed;
   owed.kind =
       slot.verdict == Verdict::kRead ? OwedResponse::Kind::kRead : OwedResponse::Kind::kAtomic;
-  owed.aeth = Aeth::ack(context->msn);
+  owed.aeth = slot.aeth;
   owed.psn = slot.packet->bth.psn;
   owed.key = slot.packet->reth.r_key;
   owed.address = slot.packet->reth.virtual_address;
@@ -822,6 +832,7 @@ void Responder::flush_receives(NicQueuePair& qp) {
 }
 
 void Responder::forget(NicQueuePair& qp) {
+  completer_->forget(qp);
   receives_.drop(qp.receive);
   w_.receives.reset(qp);
 }

@@ -116,6 +116,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
     bool invalidates = false;   ///< takes a key away, and has not yet
     bool invalidating = false;  ///< the operation is under way
     bool class_j = false;       ///< it was refused
+    bool again = false;         ///< a READ that has come before
     Verdict verdict = Verdict::kTake;
     KeyFault fault = KeyFault::kNone;
     Aeth aeth;
@@ -148,6 +149,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   bool has_resources(const Packet& packet, NicQueuePair& qp, const abi::QpContext& context,
                      bool again) const;
   static bool needs_receive(const Packet& packet);
+  bool fits_receive(const Packet& packet, const NicQueuePair& qp) const;
   ReceiveQueues::Taken claim(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
   bool judge_key(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context);
   void begin_check(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context);

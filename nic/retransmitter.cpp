@@ -90,6 +90,12 @@ void Retransmitter::missing(NicQueuePair& qp, abi::QpContext& context, Psn psn) 
   again(qp, context, psn);
 }
 
+bool Retransmitter::restarts(NicQueuePair& qp, Psn psn) const {
+  if (config_.mode != Retransmission::kGoBack0) return false;
+  if (!qp.outstanding.empty()) return qp.outstanding.front().first_psn == psn;
+  return qp.started && qp.message_psn == psn;
+}
+
 void Retransmitter::again(NicQueuePair& qp, abi::QpContext& context, Psn psn) {
   if (++qp.retries > context.retry_count) {
     ++exhausted_;
@@ -157,9 +163,11 @@ void Retransmitter::go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn) 
   }
   qp.reads.truncate(reads);
   packets_again_ += static_cast<std::uint32_t>(end - psn);
+  if (psn - qp.acked < 0) qp.acked = psn;
   qp.void_window();
   qp.refetch_from(message.wqe_index);
   qp.started = false;
+  qp.send_stopped = false;  // what failed at home is met again
   qp.resumed = true;
   qp.offset = offset;
   qp.message_psn = message.first_psn;

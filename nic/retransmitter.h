@@ -60,6 +60,8 @@ class Retransmitter {
   void missing(NicQueuePair& qp, abi::QpContext& context, Psn psn);
   /// The responder was not ready to receive `psn`.
   void not_ready(NicQueuePair& qp, abi::QpContext& context, Psn psn, std::uint8_t timer);
+  /// go_back_0: `psn` is the first of the oldest message, which the responder wants once more.
+  bool restarts(NicQueuePair& qp, Psn psn) const;
   /// Nothing is waited for any more.
   void stop_timer(NicQueuePair& qp);
 

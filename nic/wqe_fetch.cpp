@@ -18,7 +18,8 @@ std::uint16_t low_in(std::uint64_t argument) { return static_cast<std::uint16_t>
 std::uint64_t pack(Qpn qpn, std::uint16_t low) { return std::uint64_t{qpn.value()} << 16 | low; }
 
 /// Work requests of these states are fetched: to be sent, or to be flushed.
-bool fetches_in(QpState state) { return state == QpState::kRts || state == QpState::kErr; }
+bool flushes_in(QpState state) { return state == QpState::kErr || state == QpState::kSqe; }
+bool fetches_in(QpState state) { return state == QpState::kRts || flushes_in(state); }
 
 }  // namespace
 
@@ -142,7 +143,7 @@ bool WqeFetch::take_block(const abi::ControlSegment& control, const std::uint8_t
 /// New basic blocks are here: what they hold is to be sent, or flushed.
 void WqeFetch::hand_over(NicQueuePair& qp, abi::QpContext& context) {
   decode(qp, context);
-  if (context.state == QpState::kErr)
+  if (flushes_in(context.state))
     completer_->advance(qp);
   else
     requester_->ready(qp);

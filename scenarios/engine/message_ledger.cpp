@@ -34,46 +34,25 @@ void MessageLedger::post(const Message& message) {
   messages_[posted_++] = message;
 }
 
-void MessageLedger::complete(const WorkCompletion& completion, Time now) {
-  Stream& stream = streams_[completion.id % spec_.queue_pairs];
-  ++by_status_[name_of(completion.status)];
-  while (stream.outstanding() != 0) {
-    const std::uint64_t number = stream.in_flight[stream.first++];
-    messages_[number].completed = now;
-    ++settled_;
-    if (number != completion.id) continue;
-    messages_[number].status = completion.status;
-    if (completion.status == CompletionStatus::kFlushed)
-      ++flushed_;
-    else if (completion.status != CompletionStatus::kSuccess)
-      ++failed_;
-    break;
-  }
-  if (stream.first > kLongHistory && stream.first * 2 > stream.in_flight.size()) {
-    stream.in_flight.erase(stream.in_flight.begin(),
-                           stream.in_flight.begin() + static_cast<std::ptrdiff_t>(stream.first));
-    stream.first = 0;
-  }
+void MessageLedger::settle(std::uint64_t number, CompletionStatus status, Time now) {
+  messages_[number].completed = now;
+  messages_[number].status = status;
+  ++settled_;
+  if (status == CompletionStatus::kFlushed)
+    ++flushed_;
+  else if (status != CompletionStatus::kSuccess)
+    ++failed_;
+}
+
+void MessageLedger::trim(Stream& stream) {
+  if (stream.first <= kLongHistory || stream.first * 2 <= stream.in_flight.size()) return;
+  stream.in_flight.erase(stream.in_flight.begin(),
+                         stream.in_flight.begin() + static_cast<std::ptrdiff_t>(stream.first));
+  stream.first = 0;
 }
 
 void MessageLedger::landed(std::uint64_t number, Time time) {
   if (number < messages_.size()) messages_[number].landed = time;
-}
-
-std::map<std::uint64_t, std::uint64_t> MessageLedger::written() const {
-  std::map<std::uint64_t, std::uint64_t> chunks;
-  for (const Message& message : messages_)
-    if (message.completed != Time::never() && message.status == CompletionStatus::kSuccess)
-      chunks[message.remote_offset] = message.local_offset;
-  return chunks;
-}
-
-std::set<std::uint64_t> MessageLedger::failed_targets() const {
-  std::set<std::uint64_t> offsets;
-  for (const Message& message : messages_)
-    if (message.completed != Time::never() && message.status != CompletionStatus::kSuccess)
-      offsets.insert(message.remote_offset);
-  return offsets;
 }
 
 std::string MessageLedger::fault() const {

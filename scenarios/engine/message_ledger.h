@@ -7,14 +7,13 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "host/verbs_queues.h"
 #include "model/metrics.h"
 #include "model/units.h"
-#include "scenarios/engine/scenario.h"
+#include "scenarios/engine/workload_spec.h"
 
 namespace rnicsim {
 
@@ -28,6 +27,9 @@ class MessageLedger {
     bool signaled = true;
     std::uint64_t local_offset = 0;
     std::uint64_t remote_offset = 0;
+    bool succeeded() const {
+      return completed != Time::never() && status == CompletionStatus::kSuccess;
+    }
   };
 
   explicit MessageLedger(const WorkloadSpec& spec)
@@ -50,8 +52,19 @@ class MessageLedger {
   }
   /// The next message has been posted. `completed`, `landed` and `status` are the ledger's.
   void post(const Message& message);
-  /// completion.id is the message's number.
-  void complete(const WorkCompletion& completion, Time now);
+  /// completion.id is the message's number. Calls settled(number, message) for each that it ends.
+  template <class Settled>
+  void complete(const WorkCompletion& completion, Time now, Settled settled) {
+    Stream& stream = streams_[completion.id % spec_.queue_pairs];
+    ++by_status_[name_of(completion.status)];
+    while (stream.outstanding() != 0) {
+      const std::uint64_t number = stream.in_flight[stream.first++];
+      settle(number, number == completion.id ? completion.status : CompletionStatus::kSuccess, now);
+      settled(number, messages_[number]);
+      if (number == completion.id) break;
+    }
+    trim(stream);
+  }
   void landed(std::uint64_t number, Time time);
 
   std::uint64_t settled() const { return settled_; }
@@ -59,10 +72,11 @@ class MessageLedger {
   std::uint64_t unsuccessful() const { return failed_ + flushed_; }
   /// Payload of the messages completed with success.
   Bytes delivered() const { return spec_.size * succeeded(); }
-  /// Where successful messages went, and from where: remote offset -> local offset, latest last.
-  std::map<std::uint64_t, std::uint64_t> written() const;
-  /// Remote offsets of the messages that did not succeed.
-  std::set<std::uint64_t> failed_targets() const;
+  /// In the order of posting; those that were posted.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::uint64_t number = 0; number < posted_; ++number) visit(number, messages_[number]);
+  }
   /// Empty if every message has been posted and has exactly one fate.
   std::string fault() const;
   void report(MetricSink& sink) const;
@@ -74,6 +88,8 @@ class MessageLedger {
     std::size_t first = 0;
     std::size_t outstanding() const { return in_flight.size() - first; }
   };
+  void settle(std::uint64_t number, CompletionStatus status, Time now);
+  static void trim(Stream& stream);
   void report_counts(const MetricScope& scope) const;
 
   const WorkloadSpec& spec_;

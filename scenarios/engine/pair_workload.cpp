@@ -2,63 +2,18 @@
 #include "scenarios/engine/pair_workload.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <stdexcept>
-
-#include "model/byte_order.h"
-#include "model/config_error.h"
-#include "model/quantity.h"
 
 namespace rnicsim {
 
 namespace {
 
 constexpr std::uint32_t kPollBatch = 16;
-constexpr std::size_t kCompareBytes = 64 * 1024;
+/// More than what is still under way takes when the initiator has finished.
+constexpr Time kStragglers = Time::ms(1);
 
-/// Byte at `offset` of a region filled from `seed`.
-void fill_pattern(std::uint64_t seed, std::uint64_t offset, std::uint8_t* to, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; ++i) {
-    const std::uint64_t x = (offset + i) * 0x9e3779b97f4a7c15ULL + seed;
-    to[i] = static_cast<std::uint8_t>(x >> 56 ^ x >> 24);
-  }
-}
-
-void put64(ControlMessage& message, std::uint64_t value) {
-  const std::size_t at = message.size();
-  message.resize(at + 8);
-  store_be64(message.data() + at, value);
-}
+AccessFlags with(AccessFlags a, AccessFlags b) { return AccessFlags(a.bits() | b.bits()); }
 
 }  // namespace
-
-ControlMessage PairWorkload::Introduction::encode() const {
-  ControlMessage message;
-  put64(message, port.ip.value());
-  std::uint64_t mac = 0;
-  for (const std::uint8_t byte : port.mac) mac = mac << 8 | byte;
-  put64(message, mac);
-  put64(message, address.value());
-  put64(message, length);
-  put64(message, rkey.value());
-  for (const std::uint32_t qpn : qpns) put64(message, qpn);
-  return message;
-}
-
-PairWorkload::Introduction PairWorkload::Introduction::decode(const ControlMessage& message) {
-  const auto get = [&](std::size_t i) { return load_be64(message.data() + 8 * i); };
-  Introduction out;
-  out.port.ip = abi::Ipv4Address(static_cast<std::uint32_t>(get(0)));
-  for (std::size_t i = 0; i < out.port.mac.size(); ++i)
-    out.port.mac[i] = static_cast<std::uint8_t>(get(1) >> (8 * (5 - i)));
-  out.address = VirtualAddress(get(2));
-  out.length = get(3);
-  out.rkey = MemoryKey(static_cast<std::uint32_t>(get(4)));
-  for (std::size_t i = 5; i < message.size() / 8; ++i)
-    out.qpns.push_back(static_cast<std::uint32_t>(get(i)));
-  return out;
-}
 
 PairWorkload::PairWorkload(System& system, const WorkloadSpec& spec, const Scenario& scenario,
                            unsigned initiator_core, unsigned target_core, ProbeSink* observer,
@@ -72,155 +27,77 @@ PairWorkload::PairWorkload(System& system, const WorkloadSpec& spec, const Scena
       tracked_(scenario.timeline.work_requests),
       to_target_(system.scheduler(), spec.control_latency),
       to_initiator_(system.scheduler(), spec.control_latency),
+      initiator_(system, spec_, spec.from, initiator_core, observer),
+      target_(system, spec_, spec.to, target_core, observer),
       local_random_(seed_for(scenario.seed, spec.name + ".local_offset")),
       remote_random_(seed_for(scenario.seed, spec.name + ".remote_offset")),
-      ledger_(spec_) {
-  System::Server& a = system.server(spec.from);
-  System::Server& b = system.server(spec.to);
-  initiator_pages_ = a.host->config().memory.buffer_pages();
-  target_pages_ = b.host->config().memory.buffer_pages();
-  initiator_.host = spec.from;
-  initiator_.port = a.ports[0];
-  initiator_.process = std::make_unique<Process>(*a.host);
-  target_.host = spec.to;
-  target_.port = b.ports[0];
-  target_.process = std::make_unique<Process>(*b.host);
-  to_initiator_.probe().attach(observer, b.component);
-  start(target_, b.host->core(target_core), "target", &PairWorkload::target, observer, b.component);
-  start(initiator_, a.host->core(initiator_core), "initiator", &PairWorkload::initiator, observer,
-        a.component);
+      ledger_(spec_),
+      received_(target_),
+      operation_(PairOperation::make(spec_, {initiator_, initiator_seed_, target_, target_seed_})) {
+  to_initiator_.probe().attach(observer, system.server(spec.to).component);
+  target_.start("target", [this](CpuTask& task) { target(task); });
+  initiator_.start("initiator", [this](CpuTask& task) { initiator(task); });
 }
 
-void PairWorkload::start(Side& side, CpuCore& core, const char* role,
-                         void (PairWorkload::*body)(CpuTask&), ProbeSink* observer,
-                         std::uint32_t component) {
-  side.process->verbs.probe().attach(observer, component);
-  side.probe.attach(observer, component);
-  side.thread = std::make_unique<SoftwareThread>(system_.scheduler(), spec_.name + "_" + role,
-                                                 [this, &side, &core, body] {
-                                                   CpuTask task(core, *side.thread);
-                                                   (this->*body)(task);
-                                                   task.settle();
-                                                   side.doing = "finished";
-                                                 });
+AccessFlags PairWorkload::region_rights() const {
+  const bool right = spec_.fault != AccessFault::kNoRight;
+  return with(AccessFlags(AccessFlags::kLocalWrite), right ? operation_->needs() : AccessFlags());
 }
 
-void PairWorkload::require(Errno error, const char* call) {
-  if (error != Errno::kOk)
-    throw std::runtime_error(std::string(call) + " failed: " + name_of(error));
-}
-
-/// The scenario gave a host too little memory: what only the run can find out is bad input all the
-/// same.
-void PairWorkload::out_of_memory(const Side& side, const std::string& what) const {
-  ConfigError::Detail detail;
-  detail.path = "hosts." + side.host + ".memory.size";
-  detail.expected = "memory for workload " + spec_.name;
-  detail.found = to_text(system_.server(side.host).host->config().memory.size) + ", where " + what;
-  throw ConfigError(std::move(detail));
-}
-
-std::uint64_t PairWorkload::chunks_per_qp() const {
-  return spec_.region_size() / std::max(spec_.size, Bytes(1)) / spec_.queue_pairs;
-}
-
-/// Step 1 and 2 of either side: a buffer in the process's memory, registered.
-void PairWorkload::prepare(Side& side, CpuTask& task, std::uint64_t fill_seed, AccessFlags access) {
-  task.sleep_until(spec_.start);
-  side.probe(task.now(), ProbeKind::kAppStart, {}, 0, 0, 0);
-  side.doing = "registering memory";
-  Verbs& verbs = side.process->verbs;
-  const bool initiator = &side == &initiator_;
-  const Errno opened = system_.server(side.host).host->driver(0).bring_up(task);
-  if (opened == Errno::kNoMemory) out_of_memory(side, "the driver's tables fit nowhere");
-  require(opened, "opening the device");
-  const Bytes length = spec_.region_size();
-  const auto address =
-      side.process->pages.map(length, initiator ? initiator_pages_ : target_pages_);
-  if (!address) out_of_memory(side, "a buffer of " + to_text(length) + " fits nowhere");
-  if (!elided_) {
-    std::vector<std::uint8_t> bytes(kCompareBytes);
-    for (std::uint64_t at = 0; at < length.count(); at += bytes.size()) {
-      const std::size_t n = std::min<std::uint64_t>(bytes.size(), length.count() - at);
-      fill_pattern(fill_seed, at, bytes.data(), n);
-      side.process->pages.store(VirtualAddress(address->value() + at), bytes.data(), n);
-    }
-  }
-  side.pd = verbs.alloc_pd(task);
-  const auto region = verbs.reg_mr(task, side.pd, *address, length.count(), access);
-  if (region.error == Errno::kNoMemory) out_of_memory(side, "a translation table fits nowhere");
-  require(region.error, "reg_mr");
-  side.region = region.value;
-}
-
-void PairWorkload::create_queue_pairs(Side& side, CpuTask& task, AccessFlags access) {
-  side.doing = "creating queue pairs";
-  Verbs& verbs = side.process->verbs;
-  const auto cq = verbs.create_cq(task, std::max(16u, spec_.queue_depth * spec_.queue_pairs));
-  require(cq.error, "create_cq");
-  side.cq = cq.value;
-  QueuePairInit init;
-  init.pd = side.pd;
-  init.send_cq = init.receive_cq = side.cq;
-  init.max_send_requests =
-      spec_.queue_depth * std::max<std::uint32_t>(1, static_cast<std::uint32_t>(divide_up(
-                                                         spec_.inline_up_to.count() + 36, 64)));
-  init.max_inline = static_cast<std::uint32_t>(spec_.inline_up_to.count());
-  for (std::uint32_t i = 0; i < spec_.queue_pairs; ++i) {
-    const auto qp = verbs.create_qp(task, init);
-    require(qp.error, "create_qp");
-    QpAttributes attributes;
-    attributes.state = QpState::kInit;
-    attributes.access = access;
-    require(verbs.modify_qp(task, qp.value, attributes), "modify_qp to INIT");
-    side.qps.push_back(qp.value);
-  }
-}
-
-/// INIT -> RTR -> RTS. First PSNs are the queue pair's number, times a prime, so that sides differ.
-void PairWorkload::connect(Side& side, CpuTask& task, const Introduction& peer) {
-  side.doing = "connecting queue pairs";
-  const auto first_psn = [](std::uint32_t qpn) { return Psn(qpn * 7919u); };
-  for (std::uint32_t i = 0; i < spec_.queue_pairs; ++i) {
-    QpAttributes rtr;
-    rtr.state = QpState::kRtr;
-    rtr.path_mtu = static_cast<std::uint32_t>(spec_.path_mtu.count());
-    rtr.remote_qpn = Qpn(peer.qpns[i]);
-    rtr.remote_ip = peer.port.ip;
-    rtr.remote_mac = peer.port.mac;
-    // One UDP source port a queue pair, in the range that annex A17 leaves for entropy.
-    rtr.udp_source_port =
-        static_cast<std::uint16_t>(0xc000 | (side.qps[i]->qpn().value() & 0x3fff));
-    rtr.receive_psn = first_psn(peer.qpns[i]);
-    require(side.process->verbs.modify_qp(task, side.qps[i], rtr), "modify_qp to RTR");
-    QpAttributes rts;
-    rts.state = QpState::kRts;
-    rts.send_psn = first_psn(side.qps[i]->qpn().value());
-    require(side.process->verbs.modify_qp(task, side.qps[i], rts), "modify_qp to RTS");
-  }
+AccessFlags PairWorkload::queue_pair_rights() const {
+  return spec_.remote_write ? operation_->needs() : AccessFlags();
 }
 
 void PairWorkload::target(CpuTask& task) {
-  const bool right = spec_.fault != AccessFault::kNoRight;
-  prepare(target_, task, target_seed_,
-          AccessFlags(AccessFlags::kLocalWrite | (right ? AccessFlags::kRemoteWrite : 0)));
-  create_queue_pairs(target_, task,
-                     AccessFlags(spec_.remote_write ? AccessFlags::kRemoteWrite : 0));
+  const bool receives = takes_receive(spec_.operation);
+  target_.prepare(task, spec_.region_size(), region_rights());
+  if (!elided_) target_.image().fill(target_seed_);
+  Endpoint::Plan plan;
+  plan.sends = spec_.queue_depth;
+  plan.receives = receives ? ReceivedMessages::depth(spec_) : 0;
+  plan.own_receive_cq = receives;
+  plan.inline_up_to = spec_.inline_up_to;
+  plan.access = queue_pair_rights();
+  target_.create_queue_pairs(task, plan);
   target_.doing = "waiting for the initiator to introduce itself";
   const Introduction peer = Introduction::decode(to_target_.receive(task));
-  connect(target_, task, peer);
-  Introduction introduction;
-  introduction.port = target_.port;
-  for (const QueuePair* qp : target_.qps) introduction.qpns.push_back(qp->qpn().value());
+  target_.connect(task, peer);
+  if (receives && spec_.receiver_delay == Time()) received_.post_ahead(task);
+  Introduction introduction = target_.introduce();
   introduction.address = target_.region.address;
   introduction.length = target_.region.length;
   introduction.rkey = target_.region.rkey;
   falsify(task, introduction);
   if (spec_.fault == AccessFault::kSilent) return;
   to_initiator_.send(task, introduction.encode());
-  target_.doing = "asleep until the initiator has finished";
-  const ControlMessage finished = to_target_.receive(task);
-  if (load_be64(finished.data()) != 0) post_after_failure(task);
+  if (receives) target_.start("receiver", [this](CpuTask& receiver) { take_receives(receiver); });
+  target_.doing = receives ? "taking receives" : "asleep until the initiator has finished";
+  const std::uint64_t unsuccessful = number_in(to_target_.receive(task));
+  if (receives)
+    end_receives(task, unsuccessful);
+  else if (unsuccessful != 0)
+    post_after_failure(task);
+}
+
+void PairWorkload::take_receives(CpuTask& task) {
+  if (spec_.receiver_delay != Time()) {
+    task.sleep_until(task.now() + spec_.receiver_delay);
+    received_.post_ahead(task);
+  }
+  received_.take_all(task);
+}
+
+/// Receives that no message will take any more come back flushed.
+void PairWorkload::end_receives(CpuTask& task, std::uint64_t unsuccessful) {
+  if (unsuccessful == 0 && spec_.transport == Transport::kRc) return;
+  task.sleep_until(task.now() + kStragglers + spec_.receiver_delay);
+  target_in_error_ = target_.count_in_error(task);
+  if (received_.done()) return;
+  for (QueuePair* qp : target_.qps) {
+    QpAttributes error;
+    error.state = QpState::kErr;
+    require(target_.process.verbs.modify_qp(task, qp, error), "modify_qp to ERR");
+  }
 }
 
 /// Makes what is handed over wrong in the way that the scenario asks for.
@@ -228,7 +105,7 @@ void PairWorkload::falsify(CpuTask& task, Introduction& introduction) {
   const std::uint64_t address = introduction.address.value();
   const std::uint64_t length = introduction.length;
   const std::uint64_t size = spec_.size.count();
-  Verbs& verbs = target_.process->verbs;
+  Verbs& verbs = target_.process.verbs;
   switch (spec_.fault) {
     case AccessFault::kNone:
     case AccessFault::kSilent:
@@ -258,7 +135,7 @@ void PairWorkload::falsify(CpuTask& task, Introduction& introduction) {
     case AccessFault::kWrongPd: {
       const auto other =
           verbs.reg_mr(task, verbs.alloc_pd(task), target_.region.address, length,
-                       AccessFlags(AccessFlags::kLocalWrite | AccessFlags::kRemoteWrite));
+                       AccessFlags(AccessFlags::kLocalWrite | operation_->needs().bits()));
       require(other.error, "reg_mr");
       introduction.rkey = other.value.rkey;
       break;
@@ -269,66 +146,64 @@ void PairWorkload::falsify(CpuTask& task, Introduction& introduction) {
 /// The target's queue pairs should be in error: what it posts now must come back flushed.
 void PairWorkload::post_after_failure(CpuTask& task) {
   target_.doing = "polling for its own work after the failure";
-  Verbs& verbs = target_.process->verbs;
+  Verbs& verbs = target_.process.verbs;
   for (QueuePair* qp : target_.qps) {
     const auto state = verbs.query_qp_state(task, qp);
     require(state.error, "query_qp_state");
     if (state.value != QpState::kErr) continue;
     ++target_in_error_;
-    const ScatterGather element{target_.region.address, 8, target_.region.lkey};
+    const ScatterGather element = target_.piece(0, Bytes(8));
     SendRequest request;
     request.list = &element;
     request.list_length = 1;
     request.remote_address = target_.region.address;
     require(verbs.post_send(task, qp, request), "post_send");
     WorkCompletion completion;
-    verbs.wait_cq(task, target_.cq, &completion, 1);
+    target_.wait(task, target_.cq, &completion, 1);
     if (completion.status == CompletionStatus::kFlushed) ++target_flushed_;
   }
 }
 
 void PairWorkload::initiator(CpuTask& task) {
-  prepare(initiator_, task, initiator_seed_, AccessFlags(AccessFlags::kLocalWrite));
-  create_queue_pairs(initiator_, task, AccessFlags());
-  Introduction introduction;
-  introduction.port = initiator_.port;
-  for (const QueuePair* qp : initiator_.qps) introduction.qpns.push_back(qp->qpn().value());
-  to_target_.send(task, introduction.encode());
+  initiator_.prepare(task, spec_.region_size(), AccessFlags(AccessFlags::kLocalWrite));
+  if (!elided_) initiator_.image().fill(initiator_seed_);
+  Endpoint::Plan plan;
+  plan.sends = spec_.queue_depth;
+  plan.inline_up_to = spec_.inline_up_to;
+  initiator_.create_queue_pairs(task, plan);
+  to_target_.send(task, initiator_.introduce().encode());
   initiator_.doing = "waiting for address, length and rkey";
   const Introduction peer = Introduction::decode(to_initiator_.receive(task));
-  connect(initiator_, task, peer);
+  initiator_.connect(task, peer);
   initiator_.doing = "posting and polling";
   stream(task, peer);
-  if (ledger_.unsuccessful() != 0) {
-    for (QueuePair* qp : initiator_.qps) {
-      const auto state = initiator_.process->verbs.query_qp_state(task, qp);
-      if (state.error == Errno::kOk && state.value == QpState::kErr) ++initiator_in_error_;
-    }
-  }
-  ControlMessage finished;
-  put64(finished, ledger_.unsuccessful());
-  to_target_.send(task, finished);
+  if (ledger_.unsuccessful() != 0) initiator_in_error_ = initiator_.count_in_error(task);
+  to_target_.send(task, number_message(ledger_.unsuccessful()));
 }
 
-/// Keeps every queue pair as full as its depth allows, and polls when all are full.
+/// Keeps every queue pair as full as its depth allows, and waits when all are full.
 void PairWorkload::stream(CpuTask& task, const Introduction& peer) {
   WorkCompletion completions[kPollBatch];
   while (ledger_.settled() < spec_.count) {
     while (post_next(task, peer)) {
     }
-    const std::uint32_t n =
-        initiator_.process->verbs.wait_cq(task, initiator_.cq, completions, kPollBatch);
-    for (std::uint32_t i = 0; i < n; ++i) ledger_.complete(completions[i], task.now());
+    const std::uint32_t n = initiator_.wait(task, initiator_.cq, completions, kPollBatch);
+    for (std::uint32_t i = 0; i < n; ++i)
+      ledger_.complete(completions[i], task.now(),
+                       [this](std::uint64_t, const MessageLedger::Message& message) {
+                         if (!elided_) operation_->settled(message);
+                       });
   }
 }
 
 std::uint64_t PairWorkload::next_offset(OffsetPattern pattern, std::uint64_t nth, std::uint32_t qp,
                                         Random& random) const {
-  const std::uint64_t chunks = chunks_per_qp();
+  const std::uint64_t step = std::max(spec_.step(), Bytes(1)).count();
+  const std::uint64_t chunks = spec_.region_size().count() / step / spec_.queue_pairs;
   std::uint64_t chunk = 0;
   if (pattern == OffsetPattern::kSequential) chunk = nth % chunks;
   if (pattern == OffsetPattern::kRandom) chunk = random.below(chunks);
-  return (chunk * spec_.queue_pairs + qp) * spec_.size.count();
+  return (chunk * spec_.queue_pairs + qp) * spec_.step().count();
 }
 
 /// Posts the next message if its queue pair has room.
@@ -336,15 +211,16 @@ bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
   if (!ledger_.may_post()) return false;
   const std::uint64_t number = ledger_.next();
   const std::uint32_t index = ledger_.queue_pair();
+  // What atomics bring would else lie over one another.
+  const OffsetPattern local =
+      is_atomic(spec_.operation) ? OffsetPattern::kSequential : spec_.local_offset;
   MessageLedger::Message message;
-  message.local_offset = next_offset(spec_.local_offset, ledger_.nth(), index, local_random_);
+  message.local_offset = next_offset(local, ledger_.nth(), index, local_random_);
   message.remote_offset = next_offset(spec_.remote_offset, ledger_.nth(), index, remote_random_);
   message.signaled = ledger_.asks_for_completion();
   message.posted = task.now();
   QueuePair* qp = initiator_.qps[index];
-  const ScatterGather element{
-      VirtualAddress(initiator_.region.address.value() + message.local_offset),
-      static_cast<std::uint32_t>(spec_.size.count()), initiator_.region.lkey};
+  const ScatterGather element = initiator_.piece(message.local_offset, spec_.size);
   SendRequest request;
   request.id = number;
   request.list = &element;
@@ -352,18 +228,22 @@ bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
   request.remote_address = VirtualAddress(peer.address.value() + message.remote_offset);
   request.rkey = peer.rkey;
   request.signaled = message.signaled;
+  request.fence = spec_.fence;
   request.inline_data = spec_.inline_up_to != Bytes(0) && spec_.size <= spec_.inline_up_to;
+  operation_->complete(request, number, message.remote_offset);
+  initiator_.address(request, index);
   if (timeline_ != nullptr && number < tracked_)
     timeline_->track(WorkRequestId(static_cast<std::uint8_t>(initiator_.port.number), qp->qpn(),
                                    qp->next_request()),
-                     spec_.from + "-" + spec_.to);
-  require(initiator_.process->verbs.post_send(task, qp, request), "post_send");
+                     spec_.operation, spec_.from, spec_.to);
+  require(initiator_.process.verbs.post_send(task, qp, request), "post_send");
   ledger_.post(message);
   return true;
 }
 
+/// What a READ or an atomic brings lands at home, and that is no landing at the target.
 void PairWorkload::landed(WorkRequestId id, Time time) {
-  if (!id || id.nic() != initiator_.port.number) return;
+  if (!id || id.nic() != initiator_.port.number || brings_data(spec_.operation)) return;
   for (std::uint32_t i = 0; i < initiator_.qps.size(); ++i) {
     if (initiator_.qps[i]->qpn() != id.qpn()) continue;
     ledger_.landed(std::uint64_t{id.index()} * spec_.queue_pairs + i, time);
@@ -372,8 +252,8 @@ void PairWorkload::landed(WorkRequestId id, Time time) {
 
 std::vector<std::string> PairWorkload::waiting_for() const {
   std::vector<std::string> lines;
-  const auto add = [&](const Side& side, const std::string& more) {
-    if (!side.thread->finished())
+  const auto add = [&](const Endpoint& side, const std::string& more) {
+    if (!side.finished())
       lines.push_back("workload " + spec_.name + " on host " + side.host + ": " + side.doing +
                       more);
   };
@@ -390,40 +270,31 @@ void PairWorkload::check_completions(std::vector<Violation>& violations) const {
         {"completion", "workload." + spec_.name, system_.scheduler().now(), fault});
 }
 
-void PairWorkload::verify(std::vector<Violation>& violations) {
-  if (elided_ || target_.region.length == 0 || spec_.size == Bytes(0)) return;
-  std::uint64_t first = 0;
-  std::vector<std::uint8_t> found(kCompareBytes);
-  std::vector<std::uint8_t> wanted(kCompareBytes);
-  const auto compare = [&](std::uint64_t at, std::uint64_t end, std::uint64_t seed,
-                           std::uint64_t source) {
-    for (; at < end; at += found.size()) {
-      const std::size_t n = std::min<std::uint64_t>(found.size(), end - at);
-      target_.process->pages.load(VirtualAddress(target_.region.address.value() + at), found.data(),
-                                  n);
-      fill_pattern(seed, source, wanted.data(), n);
-      source += n;
-      for (std::size_t i = 0; i < n; ++i)
-        if (found[i] != wanted[i] && mismatched_++ == 0) first = at + i;
-    }
-  };
-  std::map<std::uint64_t, std::uint64_t> chunks = ledger_.written();
-  std::set<std::uint64_t> unknown;
-  if (may_have_landed_in_part()) unknown = ledger_.failed_targets();
-  for (const std::uint64_t remote : unknown) chunks.emplace(remote, 0);
-  std::uint64_t at = 0;
-  for (const auto& [remote, local] : chunks) {
-    compare(at, remote, target_seed_, at);
-    if (unknown.count(remote) == 0)
-      compare(remote, remote + spec_.size.count(), initiator_seed_, local);
-    at = remote + spec_.size.count();
+Workload::Landed PairWorkload::landed_at(const std::string& host) const {
+  const bool disturbed = system_.disturbed_packets() != 0;
+  Landed landed;
+  if (host == spec_.from) {
+    if (brings_data(spec_.operation)) landed.least = ledger_.delivered();
+    landed.exact = !disturbed;
+  } else if (host == spec_.to) {
+    const bool lossy = spec_.transport != Transport::kRc;
+    if (is_send(spec_.operation))
+      landed.least = received_.bytes();
+    else if (!brings_data(spec_.operation) && !(lossy && disturbed))
+      landed.least = ledger_.delivered();
+    landed.exact = !disturbed || (ledger_.unsuccessful() == 0 && !lossy);
   }
-  compare(at, target_.region.length, target_seed_, at);
-  if (mismatched_ == 0) return;
-  violations.push_back({"data_mismatch", "workload." + spec_.name, system_.scheduler().now(),
-                        std::to_string(mismatched_) + " bytes of host " + target_.host +
-                            "'s memory differ, the first at offset " + std::to_string(first) +
-                            " of its region"});
+  return landed;
+}
+
+void PairWorkload::verify(std::vector<Violation>& violations) {
+  if (elided_ || target_.region.length == 0) return;
+  PairOperation::Difference difference;
+  operation_->verify({ledger_, received_, system_.disturbed_packets() != 0}, difference);
+  mismatched_ = difference.bytes;
+  if (difference.text.empty()) return;
+  violations.push_back(
+      {"data_mismatch", "workload." + spec_.name, system_.scheduler().now(), difference.text});
 }
 
 void PairWorkload::report(MetricSink& sink) const {
@@ -432,6 +303,7 @@ void PairWorkload::report(MetricSink& sink) const {
   const MetricScope channel = scope.child("control_channel");
   to_target_.report(channel.child("to_target"));
   to_initiator_.report(channel.child("to_initiator"));
+  if (takes_receive(spec_.operation)) received_.report(scope.child("received"));
   scope.count("initiator_qps_in_error", initiator_in_error_,
               "queue pairs of the initiator that ended in ERR");
   scope.count("target_qps_in_error", target_in_error_,
@@ -439,7 +311,7 @@ void PairWorkload::report(MetricSink& sink) const {
   scope.count("target_flushed", target_flushed_,
               "work that the target posted after a failure and that was flushed");
   scope.bytes("mismatched_bytes", Bytes(mismatched_),
-              "bytes of the target's region that differ from what they must be");
+              "bytes of a region that differ from what they must be");
 }
 
 }  // namespace rnicsim

@@ -49,6 +49,8 @@ Json run_to_json(const JudgedRun& run) {
                {"variant", run.setup.variant},
                {"seed", run.setup.seed},
                {"configuration", configuration_of(run.setup)},
+               {"packet_format", packet_format_name(run.setup.fabric)},
+               {"routable", is_routable(run.setup.fabric)},
                {"end_ps", run.result.end.ps()},
                {"timeline", timeline_to_json(run.result.timeline)},
                {"metrics", metrics_to_json(run.result.metrics)},

@@ -33,66 +33,17 @@ void LinkSpec::describe(Fields& f) {
 void FabricSpec::describe(Fields& f) {
   f.choice("topology", topology, {{"back_to_back", Topology::kBackToBack}},
            "back_to_back: two hosts and one link");
-  f.choice("link_layer", link_layer, {{"rocev2", LinkLayer::kRoceV2}}, "what carries RDMA");
+  f.choice("link_layer", link_layer,
+           {{"rocev2", LinkLayer::kRoceV2}, {"rocev1", LinkLayer::kRoceV1}},
+           "what carries RDMA: UDP over IP, which routers forward, or Ethernet and a GRH alone");
+  f.choice("ip_version", ip_version, {{"ipv4", IpVersion::kIpv4}, {"ipv6", IpVersion::kIpv6}},
+           "which IP it is, of RoCEv2");
   f.object("link", link, "the link or links");
 }
 
-void WorkloadSpec::describe(Fields& f) {
-  f.required().identifier("name", name, "name of the workload, in metric paths");
-  f.choice("pattern", pattern, {{"pairs", WorkloadPattern::kPairs}},
-           "pairs: every queue pair of `from` writes to its peer of `to`");
-  f.choice("operation", operation, {{"write", Operation::kWrite}}, "what is posted");
-  f.choice("transport", transport, {{"rc", TransportKind::kRc}}, "transport service");
-  f.required().field("from", from, "host that posts");
-  f.required().field("to", to, "host at the other end");
-  f.field("size", size, range(Bytes(0), Bytes(std::uint64_t{1} << 31)),
-          "payload of a message (IBTA: at most 2^31 B)");
-  f.field("count", count, range(std::uint64_t{1}, std::uint64_t{10'000'000}),
-          "messages in all; they go round robin over the queue pairs");
-  f.field("warm_up", warm_up, range(std::uint64_t{0}, std::uint64_t{10'000'000}),
-          "of these, the first that statistics leave out");
-  f.field("queue_pairs", queue_pairs, range(1, 16384), "connected queue pairs");
-  f.field("queue_depth", queue_depth, range(1, 32768), "outstanding work requests a queue pair");
-  f.field("signal_every", signal_every, range(1, 32768), "every how manieth asks for a completion");
-  f.field("path_mtu", path_mtu,
-          one_of(Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)),
-          "largest payload of a packet");
-  f.any("inline", inline_rule, {"boolean", "string"},
-        "whether, or up to which size, data travels in the WQE (default: false)");
-  f.field("start", start, "when the applications start");
-  f.field("control_latency", control_latency, range(Time(), Time::s(1)),
-          "one way of the channel over which B hands address, length and rkey to A");
-  constexpr const char* kOffsetText = ": fixed at its start, sequential, or random";
-  const auto offset = [&](const char* key, OffsetPattern& pattern, const std::string& text) {
-    f.choice(key, pattern,
-             {{"fixed", OffsetPattern::kFixed},
-              {"sequential", OffsetPattern::kSequential},
-              {"random", OffsetPattern::kRandom}},
-             text.c_str());
-  };
-  offset("remote_offset", remote_offset, std::string("place in the target's region") + kOffsetText);
-  offset("local_offset", local_offset, std::string("place in the source's region") + kOffsetText);
-  f.optional("region", region, range(Bytes(1), Bytes(std::uint64_t{1} << 40)),
-             "registered memory of each queue pair and side; size if not given");
-  f.field("remote_write", remote_write, "whether the target's region permits remote writes");
-  f.choice("fault", fault,
-           {{"none", AccessFault::kNone},
-            {"wrong_key", AccessFault::kWrongKey},
-            {"stale_key", AccessFault::kStaleKey},
-            {"below", AccessFault::kBelow},
-            {"below_by_one", AccessFault::kBelowByOne},
-            {"beyond", AccessFault::kBeyond},
-            {"beyond_by_one", AccessFault::kBeyondByOne},
-            {"wrap", AccessFault::kWrap},
-            {"no_right", AccessFault::kNoRight},
-            {"wrong_pd", AccessFault::kWrongPd},
-            {"silent", AccessFault::kSilent}},
-           "how the address or key handed to `from` is falsified");
-  f.check(from != to, "to", "loopback is not supported: `from` and `to` are the same host");
-  f.check(warm_up < count, "warm_up", "must be less than count");
-  f.check(signal_every <= queue_depth, "signal_every",
-          "must not exceed queue_depth, or the send queue fills without a completion");
-  f.check(!region || *region >= size, "region", "must hold at least one message of `size`");
+const char* packet_format_name(const FabricSpec& fabric) {
+  if (fabric.link_layer == LinkLayer::kRoceV1) return "RoCEv1";
+  return fabric.ip_version == IpVersion::kIpv6 ? "RoCEv2 over IPv6" : "RoCEv2 over IPv4";
 }
 
 void TimelineSpec::describe(Fields& f) {

@@ -4,7 +4,6 @@
 // be set to comes from the blocks' own configurations.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 #include "model/units.h"
 #include "nic/nic_config.h"
 #include "scenarios/engine/expectation_spec.h"
+#include "scenarios/engine/workload_spec.h"
 
 namespace rnicsim {
 
@@ -58,62 +58,16 @@ enum class Topology : std::uint8_t { kBackToBack };
 struct FabricSpec {
   Topology topology = Topology::kBackToBack;
   LinkLayer link_layer = LinkLayer::kRoceV2;
+  IpVersion ip_version = IpVersion::kIpv4;  ///< of RoCEv2
   LinkSpec link;
   void describe(Fields& f);
 };
-
-enum class WorkloadPattern : std::uint8_t { kPairs };
-enum class Operation : std::uint8_t { kWrite };
-enum class TransportKind : std::uint8_t { kRc };
-/// Where in its region each message goes to or comes from, in steps of the message size.
-enum class OffsetPattern : std::uint8_t { kFixed, kSequential, kRandom };
-
-/// How the address or key that B hands to A is falsified.
-enum class AccessFault : std::uint8_t {
-  kNone,
-  kWrongKey,     ///< a key that was never issued
-  kStaleKey,     ///< the key of a region that has been deregistered
-  kBelow,        ///< an address below the region
-  kBelowByOne,   ///< one byte below
-  kBeyond,       ///< an address beyond the region
-  kBeyondByOne,  ///< the last byte is one beyond
-  kWrap,         ///< address + length passes 2^64
-  kNoRight,      ///< the region was registered without remote write
-  kWrongPd,      ///< the key belongs to another protection domain
-  kSilent,       ///< it never hands anything over: the initiator waits for ever
-};
-
-struct WorkloadSpec {
-  std::string name;
-  WorkloadPattern pattern = WorkloadPattern::kPairs;
-  Operation operation = Operation::kWrite;
-  TransportKind transport = TransportKind::kRc;
-  std::string from;
-  std::string to;
-  Bytes size{65536};
-  std::uint64_t count = 1;
-  std::uint64_t warm_up = 0;  ///< of count, the first that statistics leave out
-  std::uint32_t queue_pairs = 1;
-  std::uint32_t queue_depth = 128;  ///< outstanding work requests of a queue pair
-  std::uint32_t signal_every = 1;
-  Bytes path_mtu{4096};
-  AnyJson inline_rule;  ///< as the file has it
-  Bytes inline_up_to;   ///< messages up to this size travel in their WQE; 0: none
-  Time start;
-  Time control_latency = Time::us(10);
-  OffsetPattern remote_offset = OffsetPattern::kFixed;
-  OffsetPattern local_offset = OffsetPattern::kFixed;
-  std::optional<Bytes> region;
-  bool remote_write = true;
-  AccessFault fault = AccessFault::kNone;
-  void describe(Fields& f);
-
-  /// Of either side's region: at least one message for each queue pair.
-  Bytes region_size() const {
-    const Bytes least = std::max(size, Bytes(1)) * queue_pairs;
-    return std::max(region.value_or(least), least);
-  }
-};
+/// "RoCEv2 over IPv4"
+const char* packet_format_name(const FabricSpec& fabric);
+/// Whether a router can forward its packets.
+inline bool is_routable(const FabricSpec& fabric) {
+  return fabric.link_layer == LinkLayer::kRoceV2;
+}
 
 struct TimelineSpec {
   std::uint32_t work_requests = 1;

@@ -3,23 +3,13 @@
 
 #include <map>
 
-#include "model/headers.h"
 #include "model/json_path.h"
-#include "model/nic_abi.h"
 #include "model/packet.h"
 #include "model/quantity.h"
+#include "scenarios/engine/workload_checks.h"
 
 namespace rnicsim {
 namespace {
-
-/// The largest frame around a payload: the first packet of a WRITE carries a RETH.
-constexpr Bytes kRoceHeaderBytes{EthernetHeader::kBytes + Ipv4Header::kBytes + UdpHeader::kBytes +
-                                 Bth::kBytes + Reth::kBytes + kIcrcBytes.count() +
-                                 kFcsBytes.count()};
-
-/// A WQE that has room for nothing else beside the control and remote address segments.
-constexpr Bytes kMaxInlineBytes{abi::kMaxWqeBytes - 2 * abi::kSegmentBytes -
-                                abi::InlineSegment::kHeaderBytes};
 
 class Checker {
  public:
@@ -31,10 +21,11 @@ class Checker {
     unique_names(scenario_.workload, "workload");
     const std::vector<std::string> variants = unique_names(scenario_.variants, "variants");
     check_topology();
+    check_link_layer();
     check_tags();
     check_faults();
     for (std::size_t i = 0; i < scenario_.workload.size(); ++i)
-      check_workload(scenario_.workload[i], "workload." + std::to_string(i));
+      check_workload_entry(scenario_.workload[i], "workload." + std::to_string(i));
     for (std::size_t i = 0; i < scenario_.expect.size(); ++i) {
       const std::string path = "expect." + std::to_string(i);
       scenario_.expect[i].interpret(nearest_node(document_, path), path, variants);
@@ -44,14 +35,7 @@ class Checker {
  private:
   [[noreturn]] void fail(const std::string& path, std::string problem,
                          std::string nearest = {}) const {
-    const JsonNode& place = nearest_node(document_, path);
-    ConfigError::Detail detail;
-    detail.file = place.file();
-    detail.line = place.line();
-    detail.path = path;
-    detail.found = std::move(problem);
-    detail.nearest = std::move(nearest);
-    throw ConfigError(std::move(detail));
+    fail_check(document_, path, std::move(problem), std::move(nearest));
   }
 
   template <class T>
@@ -83,6 +67,12 @@ class Checker {
     }
   }
 
+  void check_link_layer() const {
+    if (scenario_.fabric.link_layer == LinkLayer::kRoceV1 &&
+        scenario_.fabric.ip_version == IpVersion::kIpv6)
+      fail("fabric.ip_version", "belongs to link_layer \"rocev2\": RoCEv1 has no IP header");
+  }
+
   /// One packet's payload is one DMA read, and that needs all its tags at once.
   void check_tags() const {
     for (std::size_t i = 0; i < scenario_.hosts.size(); ++i) {
@@ -102,9 +92,15 @@ class Checker {
   /// Rules without a name have none to clash with.
   void check_faults() const {
     const std::string list = "fabric.link.faults";
-    const std::vector<FaultRule>& faults = scenario_.fabric.link.faults;
+    const FabricSpec& fabric = scenario_.fabric;
+    const bool ipv4 =
+        fabric.link_layer == LinkLayer::kRoceV2 && fabric.ip_version == IpVersion::kIpv4;
+    const std::vector<FaultRule>& faults = fabric.link.faults;
     std::map<std::string, std::size_t> first;
     for (std::size_t i = 0; i < faults.size(); ++i) {
+      if (faults[i].ipv4_identification_low_byte && !ipv4)
+        fail(list + '.' + std::to_string(i) + ".ipv4_identification_low_byte",
+             "belongs to RoCEv2 over IPv4: no other packet has this field");
       const auto [known, is_new] = first.emplace(faults[i].label(i), i);
       if (!is_new)
         fail(list + '.' + std::to_string(i) + ".name", in_quotes(*faults[i].name) +
@@ -122,29 +118,10 @@ class Checker {
     fail(path, std::move(problem), nearest);
   }
 
-  void check_workload(WorkloadSpec& workload, const std::string& path) const {
+  void check_workload_entry(WorkloadSpec& workload, const std::string& path) const {
     check_host(workload.from, path + ".from");
     check_host(workload.to, path + ".to");
-    const Bytes mtu = scenario_.fabric.link.config.mtu;
-    if (workload.path_mtu + kRoceHeaderBytes > mtu)
-      fail(path + ".path_mtu", to_text(workload.path_mtu) + " of payload and " +
-                                   to_text(kRoceHeaderBytes) +
-                                   " of headers do not fit fabric.link.mtu, " + to_text(mtu));
-    interpret_inline(workload, path + ".inline");
-  }
-
-  void interpret_inline(WorkloadSpec& workload, const std::string& path) const {
-    if (workload.inline_rule == nullptr) return;
-    const JsonNode& rule = *workload.inline_rule;
-    if (rule.is_string()) {
-      ScalarLimits limits = limits_for<Bytes>(range(Bytes(0), kMaxInlineBytes));
-      read_scalar(rule, path, limits, &workload.inline_up_to);
-    } else if (rule.text() == "true") {
-      if (workload.size > kMaxInlineBytes)
-        fail(path, "a message of " + to_text(workload.size) + " does not fit into a WQE, which " +
-                       "holds at most " + to_text(kMaxInlineBytes));
-      workload.inline_up_to = kMaxInlineBytes;
-    }
+    check_workload(document_, path, workload, scenario_.fabric);
   }
 
   const JsonNode& document_;
@@ -153,6 +130,18 @@ class Checker {
 };
 
 }  // namespace
+
+void fail_check(const JsonNode& document, const std::string& path, std::string problem,
+                std::string nearest) {
+  const JsonNode& place = nearest_node(document, path);
+  ConfigError::Detail detail;
+  detail.file = place.file();
+  detail.line = place.line();
+  detail.path = path;
+  detail.found = std::move(problem);
+  detail.nearest = std::move(nearest);
+  throw ConfigError(std::move(detail));
+}
 
 void check_scenario(const JsonNode& document, Scenario& scenario) {
   Checker(document, scenario).run();

@@ -3,6 +3,8 @@
 // hosts it needs, packets fit the link.
 #pragma once
 
+#include <string>
+
 #include "model/json_document.h"
 #include "scenarios/engine/scenario.h"
 
@@ -11,5 +13,9 @@ namespace rnicsim {
 /// Throws ConfigError, placed by `document`, from which `scenario` was read. Also fills in what
 /// follows from several fields.
 void check_scenario(const JsonNode& document, Scenario& scenario);
+
+/// Throws ConfigError placed at `path`, or where it would stand.
+[[noreturn]] void fail_check(const JsonNode& document, const std::string& path, std::string problem,
+                             std::string nearest = {});
 
 }  // namespace rnicsim

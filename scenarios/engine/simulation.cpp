@@ -6,6 +6,7 @@
 
 #include "model/invariant.h"
 #include "scenarios/engine/pair_workload.h"
+#include "scenarios/engine/perftest_workload.h"
 #include "scenarios/engine/system.h"
 #include "scenarios/engine/timeline.h"
 
@@ -85,6 +86,14 @@ class Simulation {
     system_.attach_tap(capture_.get());
   }
 
+  std::unique_ptr<Workload> make_workload(const WorkloadSpec& spec, unsigned from, unsigned to) {
+    if (spec.pattern == WorkloadPattern::kPerftest)
+      return std::make_unique<PerftestWorkload>(system_, spec, scenario_, from, to, observer_,
+                                                timeline_.get());
+    return std::make_unique<PairWorkload>(system_, spec, scenario_, from, to, observer_,
+                                          timeline_.get());
+  }
+
   /// Programs take a host's cores in turn.
   void make_workloads() {
     std::map<std::string, unsigned> next;
@@ -94,8 +103,7 @@ class Simulation {
     for (const WorkloadSpec& spec : scenario_.workload) {
       const unsigned from = core(spec.from);
       const unsigned to = core(spec.to);
-      workloads_.push_back(std::make_unique<PairWorkload>(system_, spec, scenario_, from, to,
-                                                          observer_, timeline_.get()));
+      workloads_.push_back(make_workload(spec, from, to));
       if (timeline_) timeline_->add_workload(*workloads_.back());
     }
   }
@@ -133,37 +141,42 @@ class Simulation {
   }
 
   /// The memory's own count of payload written to it, against what was completed: a refused message
-  /// writes nothing, wherever it was aimed at. One that failed because a link lost packets may have
-  /// written a part.
+  /// writes nothing, wherever it was aimed at.
   void check_landed(System::Server& server) {
-    Bytes delivered;
-    bool may_write_more = false;
+    Workload::Landed landed;
     for (const auto& workload : workloads_) {
-      if (workload->target_host() != server.name) continue;
-      delivered += workload->delivered();
-      may_write_more = may_write_more || workload->may_have_landed_in_part();
+      const Workload::Landed part = workload->landed_at(server.name);
+      landed.least += part.least;
+      landed.exact = landed.exact && part.exact;
     }
     const Bytes written = server.host->memory().written(DmaPurpose::kPayload);
-    if (may_write_more ? written < delivered : written != delivered)
+    if (landed.exact ? written != landed.least : written < landed.least)
       violation("conservation", "host." + server.name + ".memory",
                 std::to_string(written.count()) + " B of payload were written, " +
-                    std::to_string(delivered.count()) + " B completed");
+                    std::to_string(landed.least.count()) + " B completed");
   }
 
-  /// Links lose nothing and send nothing twice by themselves: unless faults did so on purpose,
-  /// packet sequence numbers must be contiguous.
+  /// Links lose nothing and send nothing twice by themselves: unless faults did so on purpose, or a
+  /// receiver was not ready and everything was sent again, packet sequence numbers must be
+  /// contiguous.
   void check_sequences() {
-    if (system_.disturbed_packets() != 0) return;
-    for (const auto& [path, metric] : result_.metrics) {
-      const auto ends_with = [&, p = &path](const std::string& leaf) {
-        return p->size() > leaf.size() &&
-               p->compare(p->size() - leaf.size(), leaf.size(), leaf) == 0;
-      };
-      if (metric.value != 0 &&
-          (ends_with(".responder.out_of_sequence") || ends_with(".responder.duplicate_request")))
+    if (system_.disturbed_packets() != 0 || total_of(".responder.rnr_naks") != 0) return;
+    for (const auto& [path, metric] : result_.metrics)
+      if (metric.value != 0 && (ends_with(path, ".responder.out_of_sequence") ||
+                                ends_with(path, ".responder.duplicate_request")))
         violation("psn_sequence", path,
                   std::to_string(metric.value) + " requests came out of sequence");
-    }
+  }
+
+  static bool ends_with(const std::string& path, const std::string& leaf) {
+    return path.size() > leaf.size() &&
+           path.compare(path.size() - leaf.size(), leaf.size(), leaf) == 0;
+  }
+  std::uint64_t total_of(const std::string& leaf) const {
+    std::uint64_t total = 0;
+    for (const auto& [path, metric] : result_.metrics)
+      if (ends_with(path, leaf)) total += metric.value;
+    return total;
   }
 
   void collect() {
@@ -189,7 +202,7 @@ class Simulation {
   ProbeFanOut observers_;
   ProbeSink* observer_ = nullptr;
   System system_;
-  std::vector<std::unique_ptr<PairWorkload>> workloads_;
+  std::vector<std::unique_ptr<Workload>> workloads_;
   Scheduler::End end_ = Scheduler::End::kIdle;
   bool broken_ = false;
 };

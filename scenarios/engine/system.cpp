@@ -9,11 +9,13 @@ namespace rnicsim {
 
 namespace {
 
-PortIdentity port_identity(std::uint8_t nic) {
+PortIdentity port_identity(std::uint8_t nic, const FabricSpec& fabric) {
   PortIdentity identity;
   identity.number = nic;
   identity.mac = {0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(nic + 1)};  // locally administered
   identity.ip = abi::Ipv4Address(10u << 24 | (nic + 1u));
+  identity.link_layer = fabric.link_layer;
+  identity.ip_version = fabric.ip_version;
   return identity;
 }
 
@@ -37,7 +39,7 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
                                        seed_for(scenario.seed, "host." + spec.name), nic_count_,
                                        static_cast<unsigned>(spec.nics.size()));
   for (std::size_t i = 0; i < spec.nics.size(); ++i) {
-    const PortIdentity identity = port_identity(nic_count_);
+    const PortIdentity identity = port_identity(nic_count_, scenario.fabric);
     const std::string name = spec.name + "_nic" + std::to_string(i);
     const NicWiring wiring{scheduler_,
                            packets_,

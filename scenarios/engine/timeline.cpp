@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "model/headers.h"
-#include "scenarios/engine/pair_workload.h"
+#include "scenarios/engine/workload.h"
 
 namespace rnicsim {
 
@@ -32,6 +32,26 @@ const char* fate_on_link(ProbeKind kind) {
   }
 }
 
+/// What stands in the packets that carry a request.
+const char* packets_of(Operation operation) {
+  switch (operation) {
+    case Operation::kWrite:
+      break;
+    case Operation::kWriteImm:
+      return "packets [address + rkey | data | immediate]";
+    case Operation::kRead:
+      return "request [address + rkey + length]";
+    case Operation::kSend:
+      return "packets [data]";
+    case Operation::kSendImm:
+      return "packets [data | immediate]";
+    case Operation::kCompareSwap:
+    case Operation::kFetchAdd:
+      return "request [address + rkey + operands]";
+  }
+  return "packets [address + rkey | data]";
+}
+
 }  // namespace
 
 std::string Timeline::key_of(const Row& row) { return std::to_string(row.step) + row.part; }
@@ -51,7 +71,7 @@ std::string Timeline::sent_on(const ProbeRecord& r) const {
 
 void Timeline::record(const ProbeRecord& r) {
   if (r.kind == ProbeKind::kPayloadLanded)
-    for (PairWorkload* workload : workloads_) workload->landed(r.work_request, r.time);
+    for (Workload* workload : workloads_) workload->landed(r.work_request, r.time);
   control_plane(r);
   fault(r);
   if (!r.work_request) return;
@@ -123,6 +143,21 @@ void Timeline::extend(Parts& parts, const Row& row, Time end) {
   part.record.end = std::max(part.record.end, end);
 }
 
+/// Packets of the request and, where they bring data, of the answer.
+void Timeline::on_wire(const ProbeRecord& r, Tracked& tracked) {
+  const Row request{6, "packets", "wire", "port", "data", packets_of(tracked.operation)};
+  static constexpr Row kAnswer{6, "answers", "wire", "port", "data", "responses [data]"};
+  const bool sent = r.kind == ProbeKind::kPacketSent;
+  const bool of_request = at_home(r) == sent;
+  if (!of_request && !brings_data(tracked.operation)) return;
+  const Row& row = of_request ? request : kAnswer;
+  if (sent)
+    grow(tracked.parts, row, of_request ? tracked.wire : tracked.way_back, time_in(r.a), r.time,
+         r.b, r.work_request);
+  else
+    extend(tracked.parts, row, r.time);
+}
+
 void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
   Parts& parts = tracked.parts;
   const auto add = [&](const Row& row, Time begin, std::uint64_t bytes) {
@@ -136,8 +171,6 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
                               "wqe_fetch", "data",  "NIC reads the descriptor by DMA"};
   static constexpr Row kRead{5,           "payload read", "nic",
                              "requester", "data",         "payload read from RAM by DMA"};
-  static constexpr Row kWire{6,      "packets", "wire",
-                             "port", "data",    "packets [address + rkey | data]"};
   static constexpr Row kKey{
       7, "rkey check", "nic", "key_checker", "data", "rkey: valid, domain, bounds, rights"};
   static constexpr Row kPage{
@@ -147,6 +180,8 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
   static constexpr Row kAck{9, "ACK", "wire", "responder", "data", "acknowledgement travels back"};
   static constexpr Row kCqe{
       9, "CQE", "nic", "cqe_writer", "data", "completion entry into host RAM"};
+  static constexpr Row kReceiveCqe{
+      9, "receive CQE", "nic", "cqe_writer", "data", "completion entry of the receive"};
   static constexpr Row kPoll{9, "polled", "cpu", "verbs", "data", "the polling CPU finds it"};
   static constexpr Row kHomePage{
       5, "lkey and address", "nic", "key_checker", "data", "lkey checked, address translated"};
@@ -167,10 +202,8 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
       add(kRead, time_in(r.a), r.b);
       break;
     case ProbeKind::kPacketSent:
-      if (at_home(r)) grow(parts, kWire, tracked.wire, time_in(r.a), r.time, r.b, r.work_request);
-      break;
     case ProbeKind::kPacketReceived:
-      if (!at_home(r)) extend(parts, kWire, r.time);
+      on_wire(r, tracked);
       break;
     case ProbeKind::kKeyChecked:
       add(kKey, time_in(r.a), 0);
@@ -194,7 +227,7 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
       extend(parts, kAck, r.time);
       break;
     case ProbeKind::kCqeWritten:
-      add(kCqe, time_in(r.a), 64);
+      add(at_home(r) ? kCqe : kReceiveCqe, time_in(r.a), 64);
       break;
     case ProbeKind::kCompletionPolled:
       add(kPoll, r.time, 0);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Turns probe records into the eight steps: for each tracked work request, what began when and
-// ended when, on which lane. Steps of many packets show their first begin and last end. Faults of
-// any work request become records of their own (step 0), the first kMaxFaults of them.
+// Turns probe records into the eight steps of a WRITE, and those of other operations alike: the
+// answers of READs are packets (6) as well, and a receive has its completion (9). For each tracked
+// work request, what began when and ended when, on which lane. Steps of many packets show their
+// first begin and last end. Faults of any work request become records of their own (step 0), the
+// first kMaxFaults of them.
 #pragma once
 
 #include <map>
@@ -11,10 +13,11 @@
 #include "model/probe.h"
 #include "scenarios/engine/probe_component.h"
 #include "scenarios/engine/run_result.h"
+#include "scenarios/engine/workload_spec.h"
 
 namespace rnicsim {
 
-class PairWorkload;
+class Workload;
 
 class Timeline : public ProbeSink {
  public:
@@ -22,10 +25,14 @@ class Timeline : public ProbeSink {
 
   explicit Timeline(ProbeComponents components) : components_(std::move(components)) {}
 
-  void add_workload(PairWorkload& workload) { workloads_.push_back(&workload); }
-  /// Shows this work request's steps; `wire` names its way ("A-B").
-  void track(WorkRequestId work_request, const std::string& wire) {
-    tracked_[work_request.value()].wire = wire;
+  void add_workload(Workload& workload) { workloads_.push_back(&workload); }
+  /// Shows the steps of this work request, posted on host `from` for host `to`.
+  void track(WorkRequestId work_request, Operation operation, const std::string& from,
+             const std::string& to) {
+    Tracked& tracked = tracked_[work_request.value()];
+    tracked.operation = operation;
+    tracked.wire = from + '-' + to;
+    tracked.way_back = to + '-' + from;
   }
 
   void record(const ProbeRecord& record) override;
@@ -51,7 +58,9 @@ class Timeline : public ProbeSink {
   };
   using Parts = std::map<std::string, Part>;
   struct Tracked {
+    Operation operation = Operation::kWrite;
     std::string wire;
+    std::string way_back;
     Parts parts;
   };
 
@@ -59,6 +68,7 @@ class Timeline : public ProbeSink {
   static std::string key_of(const Row& row);
   void extend(Parts& parts, const Row& row, Time end);
   void data_plane(const ProbeRecord& r, Tracked& tracked);
+  void on_wire(const ProbeRecord& r, Tracked& tracked);
   void fault(const ProbeRecord& r);
   void grow(Parts& parts, const Row& row, const std::string& host, Time begin, Time end,
             std::uint64_t bytes, WorkRequestId work_request);
@@ -68,7 +78,7 @@ class Timeline : public ProbeSink {
   std::string sent_on(const ProbeRecord& r) const;
 
   ProbeComponents components_;
-  std::vector<PairWorkload*> workloads_;
+  std::vector<Workload*> workloads_;
   std::map<std::uint64_t, Tracked> tracked_;
   std::vector<TimelineRecord> once_;
   std::vector<TimelineRecord> faults_;

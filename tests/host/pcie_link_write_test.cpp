@@ -57,6 +57,20 @@ TEST_CASE("A completion entry is never visible before the payload that was sent 
   CHECK(poller.seen > bench.landings.records.at(0).time);
 }
 
+TEST_CASE("An atomic's read sees the writes sent before it, however many wait") {
+  Bench bench;
+  for (std::uint64_t i = 0; i < 4; ++i)
+    bench.device.start_at(1_us, bench.device.write(0x10000 + i * 4096, pattern(4096)));
+  auto& written = bench.device.write(0x20000, {1, 2, 3, 4, 5, 6, 7, 8});
+  auto& read = bench.device.request(false, 0x20000, std::vector<std::uint8_t>(8, 0xee),
+                                    DmaEngineId::kPosted, DmaPurpose::kAtomic);
+  bench.device.start_at(1_us, written);
+  bench.device.start_at(1_us, read);
+  bench.run();
+  CHECK(read.data == written.data);
+  CHECK(read.done > written.done);
+}
+
 TEST_CASE("A memory slower than the link slows writes through their credits") {
   MemoryConfig memory;
   memory.bandwidth = BitRate::gbps(16);

@@ -85,7 +85,8 @@ TEST_CASE("Every defined opcode in every shape comes back from its bytes as it w
     const auto opcode = static_cast<Opcode>(byte & 0x1f);
     if (!is_defined(transport, opcode)) continue;
     for (const Shape shape : {Shape::kIpv4, Shape::kIpv6, Shape::kRoceV1}) {
-      for (const GidKind gids : {GidKind::kIpv4Mapped, GidKind::kLinkLocal}) {
+      for (const GidKind gids :
+           {GidKind::kIpv4Mapped, GidKind::kLinkLocal, GidKind::kUniqueLocal}) {
         CAPTURE(byte, static_cast<int>(shape), static_cast<int>(gids));
         const PacketRef packet = distinct(pool, transport, opcode, shape, gids);
         std::vector<std::uint8_t> frame;
@@ -109,7 +110,7 @@ TEST_CASE("Every defined opcode in every shape comes back from its bytes as it w
       }
     }
   }
-  REQUIRE(seen == (23 + 12 + 2 + 1) * 3 * 2);
+  REQUIRE(seen == (23 + 12 + 2 + 1) * 3 * 3);
 }
 
 TEST_CASE("A frame with FCS leaves the CRC-32 residue of Ethernet") {

@@ -152,6 +152,11 @@ TEST_CASE("A link-local GID inverts the universal bit of the MAC address") {
           Gid{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x36, 0x56, 0x78, 0xff, 0xfe, 0x9a, 0xbc, 0xde});
 }
 
+TEST_CASE("A unique local GID is a site's prefix and the IPv4 address") {
+  REQUIRE(unique_local_gid(Ipv4Address(0x0a000102)) ==
+          Gid{0xfd, 0x72, 0x6e, 0x69, 0x63, 0x73, 0, 0, 0, 0, 0, 0, 10, 0, 1, 2});
+}
+
 TEST_CASE("RETH, AETH and ImmDt have the bytes of IBTA 9.3") {
   Reth reth;
   reth.virtual_address = VirtualAddress(0x0102030405060708);

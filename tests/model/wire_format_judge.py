@@ -11,15 +11,17 @@ checksum of IPv6; scapy must compute the same ICRC for IPv4, and zlib's crc32 ov
 here for IPv6 and RoCEv1, which scapy does not know. Exits 1 and says where, if anything differs.
 """
 
-import json
 import subprocess
 import sys
 import tempfile
-import zlib
 from pathlib import Path
 
 from scapy.all import IP, UDP, Ether, Raw, RawPcapReader
 from scapy.contrib.roce import AETH, BTH
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from roce_wire import (CNP, HAS_AETH, HAS_ATOMIC, HAS_IETH, HAS_IMMEDIATE, HAS_RETH, NETWORK_BYTES,
+                       PROTOCOLS, ZERO_CHECKSUM, complaints, dissect, flatten, icrc, number)
 
 RETH = {"va": 0x7F0012345678, "r_key": 0x00C0DE42, "dmalen": 0x12345}
 ATOMIC = {"va": 0x7F0012345678, "r_key": 0x00C0DE42, "swap": 0x1122334455667788,
@@ -44,14 +46,8 @@ def answer(syndrome, msn, psn):
                 aeth=(syndrome, msn))
 
 
-# IBTA table 38: the operations that carry each header, and those without payload.
-HAS_RETH = (0x06, 0x0A, 0x0B, 0x0C)
-HAS_ATOMIC = (0x13, 0x14)
-HAS_AETH = (0x0D, 0x0F, 0x10, 0x11, 0x12)
-HAS_IMMEDIATE = (0x03, 0x05, 0x09, 0x0B)
-HAS_IETH = (0x16, 0x17)
+# IBTA table 38: the operations without payload.
 NO_PAYLOAD = (0x0C, 0x11, 0x12, 0x13, 0x14)
-CNP = 0x81
 OPCODES = [*range(0x15), 0x16, 0x17, *range(0x20, 0x2C), 0x64, 0x65, CNP]
 
 
@@ -138,64 +134,11 @@ def extension(want):
 def sizes(want):
     """Pad, IP or GRH packet length and frame length (without FCS) that the specification has."""
     pad = -len(want["payload"]) % 4
-    network = {"ipv4": 20 + 8, "ipv6": 40 + 8, "rocev1": 40}[want["shape"]]
-    ip = network + 12 + len(extension(want)) + len(want["payload"]) + pad + 4
+    ip = NETWORK_BYTES[want["shape"]] + 12 + len(extension(want)) + len(want["payload"]) + pad + 4
     return pad, ip, max(14 + ip, 60)
 
 
 # ---- tshark ------------------------------------------------------------------------------------
-
-
-def dissect(path):
-    # tshark guesses that a SEND with fewer than 16 B is RPC over RDMA cut short, and complains.
-    command = ["tshark", "-r", str(path), "-T", "json", "-o", "ip.check_checksum:TRUE",
-               "-o", "udp.check_checksum:TRUE", "--disable-protocol", "rpcordma"]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    packets = json.loads(run.stdout, object_pairs_hook=keep_experts)
-    return [packet["_source"]["layers"] for packet in packets]
-
-
-def keep_experts(pairs):
-    """A dictionary that does not lose complaints of the same name."""
-    merged = dict(pairs)
-    if "_ws.expert" in merged:
-        merged["_ws.expert"] = [value for name, value in pairs if name == "_ws.expert"]
-    return merged
-
-
-def complaints(tree):
-    if isinstance(tree, list):
-        return [found for item in tree for found in complaints(item)]
-    if not isinstance(tree, dict):
-        return []
-    found = [name for name in tree if "malformed" in name]
-    found += [tree["_ws.expert.message"]] if "_ws.expert.message" in tree else []
-    return found + complaints(list(tree.values()))
-
-
-def flatten(tree, fields):
-    """All fields of a dissection by name; the names are unique where this script looks."""
-    if isinstance(tree, list):
-        for item in tree:
-            flatten(item, fields)
-    elif isinstance(tree, dict):
-        for name, value in tree.items():
-            if isinstance(value, (dict, list)):
-                fields.setdefault(name, "")
-                flatten(value, fields)
-            else:
-                fields[name] = value
-    return fields
-
-
-def number(text):
-    return None if text is None else int(text.replace(":", ""), 16 if ":" in text else 0)
-
-
-PROTOCOLS = {"ipv4": ["eth", "ethertype", "ip", "udp", "infiniband"],
-             "ipv6": ["eth", "ethertype", "ipv6", "udp", "infiniband"],
-             "rocev1": ["eth", "ethertype", "infiniband"]}
-ZERO_CHECKSUM = "Illegal checksum value (0)"  # of UDP over IPv6, which RFC 6935 allows to tunnels
 
 
 def judge_by_tshark(frame, layers, want):
@@ -303,18 +246,16 @@ def build_grh(want):
     grh += (ip_length - 40).to_bytes(2, "big")
     grh += bytes([17 if shape == "ipv6" else 0x1B, want["ttl"]])
     grh += gid(shape, want["from"]) + gid(shape, want["to"])
-    masked_grh = b"\x6f\xff\xff\xff" + grh[4:7] + b"\xff" + grh[8:]
-    udp = masked_udp = b""
+    udp = b""
     if shape == "ipv6":
-        ports = bytes.fromhex("c11112b7") + (ip_length - 40).to_bytes(2, "big")
-        udp, masked_udp = ports + b"\0\0", ports + b"\xff\xff"
+        udp = bytes.fromhex("c11112b7") + (ip_length - 40).to_bytes(2, "big") + b"\0\0"
     start = bytes([want["opcode"], 0x40 | pad << 4, 0xFF, 0xFF])
     rest = want["destqp"].to_bytes(3, "big") + bytes([want["ack"] << 7])
     rest += want["psn"].to_bytes(3, "big")
     rest += extension(want) + want["payload"] + bytes(pad)
     flags = bytes([want["fecn"] << 7 | want["becn"] << 6])
-    icrc = zlib.crc32(b"\xff" * 8 + masked_grh + masked_udp + start + b"\xff" + rest)
-    return ethernet + grh + udp + start + flags + rest + icrc.to_bytes(4, "little")
+    frame = ethernet + grh + udp + start + flags + rest
+    return frame + icrc(frame)
 
 
 def judge_bytes(frame, packet, want):

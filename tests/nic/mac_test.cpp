@@ -9,6 +9,7 @@
 #include "nic/mac_rx.h"
 #include "nic/mac_tx.h"
 #include "tests/support/endpoint_bench.h"
+#include "tests/support/metric_recorder.h"
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
@@ -113,6 +114,33 @@ TEST_CASE("a short frame takes 84 bytes of the wire") {
   bench.put(Opcode::kWriteMiddle, 0, 0_ns);
   bench.scheduler.run_until(1_us);
   CHECK(bench.wire.starts == std::vector<Time>{0_ns, Time::ps(80 * 84)});
+}
+
+TEST_CASE("the bytes of frames are headers of three classes, payload and padding") {
+  TxBench bench(BitRate::gbps(100));
+  const auto put = [&](LinkLayer link_layer, IpVersion ip_version) {
+    PacketRef packet = bench.packet(Opcode::kWriteOnly, 1021);
+    packet->link_layer = link_layer;
+    packet->ip_version = ip_version;
+    bench.mac.enqueue(packet, 0_ns, MacTx::Queue::kRequest);
+  };
+  put(LinkLayer::kRoceV2, IpVersion::kIpv4);
+  put(LinkLayer::kRoceV2, IpVersion::kIpv6);
+  put(LinkLayer::kRoceV1, IpVersion::kIpv4);
+  bench.put(Opcode::kWriteMiddle, 0, 0_ns);  // 62 B
+  bench.scheduler.run_until(1_us);
+  test::MetricRecorder metrics;
+  bench.mac.report(MetricScope(metrics, "port"));
+  const auto bytes = [&](const char* name) {
+    return metrics.values.at(std::string("port.") + name);
+  };
+  CHECK(bytes("tx_payload_bytes") == 3 * 1021);
+  CHECK(bytes("tx_padding_bytes") == 3 * 3 + 2);
+  CHECK(bytes("tx_headers.ethernet") == 4 * (14 + 4));
+  CHECK(bytes("tx_headers.network") == (20 + 8) + (40 + 8) + 40 + (20 + 8));
+  CHECK(bytes("tx_headers.transport") == 3 * (12 + 16 + 4) + (12 + 4));
+  CHECK(bytes("tx_header_bytes") == 72 + 144 + 112);
+  CHECK(bytes("tx_bytes") == 3 * 1021 + 11 + 72 + 144 + 112);
 }
 
 TEST_CASE("a response goes before requests that wait, and never cuts one off") {

@@ -49,6 +49,27 @@ TEST_CASE("a packet carries the port's addresses, the queue pair's remote side, 
   CHECK(port.identity().number == 5);
 }
 
+TEST_CASE("a packet has the link layer of its port, and GIDs from the addresses") {
+  PacketPool pool;
+  PortIdentity ours = identity(5);
+  ours.link_layer = LinkLayer::kRoceV1;
+  const PacketRef v1 = NicPort(ours, pool).make(context(), Opcode::kWriteOnly, Psn(1));
+  CHECK(v1->ether_type() == kEtherTypeRoceV1);
+  CHECK(v1->grh().source == link_local_gid(kOurs));
+  CHECK(v1->grh().destination == link_local_gid(kTheirs));
+  CHECK(v1->grh().next_header == kGrhNextHeaderBth);
+  ours.link_layer = LinkLayer::kRoceV2;
+  ours.ip_version = IpVersion::kIpv6;
+  abi::DatagramSegment to;
+  to.mac = kTheirs;
+  to.ip = abi::Ipv4Address(0x0a000007);
+  const PacketRef v6 = NicPort(ours, pool).make_datagram(context(), to, Qpn(3), Opcode::kSendOnly);
+  CHECK(v6->ether_type() == kEtherTypeIpv6);
+  CHECK(v6->grh().source == unique_local_gid(abi::Ipv4Address(0x0a000001)));
+  CHECK(v6->grh().destination == unique_local_gid(abi::Ipv4Address(0x0a000007)));
+  CHECK(v6->grh().next_header == kIpProtocolUdp);
+}
+
 TEST_CASE("packets are numbered as they are made; of 65536 the IPv4 identification starts anew") {
   PacketPool pool;
   NicPort port(identity(5), pool);

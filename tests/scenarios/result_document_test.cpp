@@ -89,8 +89,10 @@ TEST_CASE("the document has the layout that its header describes") {
   std::vector<std::string> keys;
   for (const auto& [key, value] : run.items()) keys.push_back(key);
   CHECK(keys == std::vector<std::string>{"scenario", "title", "variant", "seed", "configuration",
-                                         "end_ps", "timeline", "metrics", "expectations",
-                                         "violations", "passed"});
+                                         "packet_format", "routable", "end_ps", "timeline",
+                                         "metrics", "expectations", "violations", "passed"});
+  CHECK(run["packet_format"] == "RoCEv2 over IPv4");
+  CHECK(run["routable"] == true);
   CHECK(run["scenario"] == "x");
   CHECK(run["seed"] == 7);
   CHECK(run["metrics"].dump() ==

@@ -7,6 +7,7 @@
 
 #include "model/config_output.h"
 #include "model/json_document.h"
+#include "scenarios/engine/perftest_plan.h"
 #include "scenarios/engine/scenario_reader.h"
 
 using namespace rnicsim;
@@ -102,7 +103,9 @@ TEST_CASE("every field of a workload is read") {
       "to": "A", "size": "64 B", "count": 1000, "warm_up": 10, "queue_pairs": 4,
       "queue_depth": 16, "signal_every": 8, "path_mtu": "256 B", "inline": true, "start": "1 us",
       "control_latency": "5 us", "remote_offset": "random", "local_offset": "sequential",
-      "region": "64 MiB", "remote_write": false, "fault": "beyond_by_one"}])",
+      "region": "64 MiB", "remote_write": false, "fault": "beyond_by_one", "max_rd_atomic": 4,
+      "max_dest_rd_atomic": 8, "ack_timeout": 10, "retry_count": 3, "rnr_retry": 2,
+      "min_rnr_timer": 1, "fence": true, "completion": "events"}])",
                                          R"(, "engine": {"payload": "elided", "run_ahead": false},
       "timeline": {"work_requests": 3}, "seed": 7, "stop_at": "10 ms", "title": "t",
       "$schema": "s")"));
@@ -123,6 +126,14 @@ TEST_CASE("every field of a workload is read") {
   CHECK(workload.region_size() == 64_MiB);
   CHECK_FALSE(workload.remote_write);
   CHECK(workload.fault == AccessFault::kBeyondByOne);
+  CHECK(workload.max_rd_atomic == 4);
+  CHECK(workload.max_dest_rd_atomic == 8);
+  CHECK(workload.ack_timeout == 10);
+  CHECK(workload.retry_count == 3);
+  CHECK(workload.rnr_retry == 2);
+  CHECK(workload.min_rnr_timer == 1);
+  CHECK(workload.fence);
+  CHECK(workload.completion == CompletionMode::kEvents);
   CHECK(scenario.engine.payload == PayloadMode::kElided);
   CHECK_FALSE(scenario.engine.run_ahead);
   CHECK(scenario.timeline.work_requests == 3);
@@ -252,16 +263,29 @@ TEST_CASE("a workload's values must be possible") {
   CHECK(workload_failure(R"("path_mtu": "1500 B")") ==
         "x.json:1: workload.0.path_mtu: expected 256 B, 512 B, 1 KiB, 2 KiB or 4 KiB, found "
         "\"1500 B\"");
+  const auto needs = [](const char* link_layer, const char* mtu) {
+    return workload_failure(
+        R"("path_mtu": "4096 B")",
+        std::string(R"(, "fabric": {)") + link_layer + R"("link": {"mtu": ")" + mtu + "\"}}");
+  };
+  CHECK(needs(R"("link_layer": "rocev1", )", "4186 B") == "no error");
+  CHECK(needs(R"("link_layer": "rocev1", )", "4185 B") ==
+        "x.json:1: workload.0.path_mtu: 4 KiB of payload and 90 B of headers do not fit "
+        "fabric.link.mtu, 4185 B");
+  CHECK(needs(R"("ip_version": "ipv6", )", "4194 B") == "no error");
+  CHECK(needs(R"("ip_version": "ipv6", )", "4193 B") ==
+        "x.json:1: workload.0.path_mtu: 4 KiB of payload and 98 B of headers do not fit "
+        "fabric.link.mtu, 4193 B");
   CHECK(workload_failure(R"("path_mtu": "4096 B")", R"(, "fabric": {"link": {"mtu": "4173 B"}})") ==
         "x.json:1: workload.0.path_mtu: 4 KiB of payload and 78 B of headers do not fit "
         "fabric.link.mtu, 4173 B");
   CHECK(workload_failure(R"("path_mtu": "4096 B")", R"(, "fabric": {"link": {"mtu": "4174 B"}})") ==
         "no error");
   CHECK(workload_failure(R"("pattern": "pears")") ==
-        "x.json:1: workload.0.pattern: expected \"pairs\", found \"pears\", did you mean "
-        "\"pairs\"?");
-  CHECK(workload_failure(R"("operation": "read")") ==
-        "x.json:1: workload.0.operation: expected \"write\", found \"read\"");
+        "x.json:1: workload.0.pattern: expected \"pairs\" or \"perftest\", found \"pears\", did "
+        "you mean \"pairs\"?");
+  CHECK(workload_failure(R"("operation": "reed")").find("did you mean \"read\"?") !=
+        std::string::npos);
   CHECK(workload_failure(R"("warm_up": 1)") ==
         "x.json:1: workload.0.warm_up: must be less than count");
   CHECK(workload_failure(R"("queue_depth": 4, "signal_every": 5)") ==
@@ -286,6 +310,131 @@ TEST_CASE("a workload's values must be possible") {
         "found \"stale\"");
 }
 
+TEST_CASE("an operation must be one of its transport") {
+  CHECK(workload_failure(R"("operation": "read", "transport": "uc")") ==
+        "x.json:1: workload.0.operation: \"read\" is no operation of transport \"uc\"");
+  CHECK(workload_failure(R"("operation": "fetch_add", "size": "8 B", "transport": "uc")") ==
+        "x.json:1: workload.0.operation: \"fetch_add\" is no operation of transport \"uc\"");
+  CHECK(workload_failure(R"("operation": "write", "size": "8 B", "transport": "ud")") ==
+        "x.json:1: workload.0.operation: \"write\" is no operation of transport \"ud\"");
+  for (const char* operation : {"write", "write_imm", "send", "send_imm"})
+    CHECK(workload_failure(R"("transport": "uc", "operation": ")" + std::string(operation) + '"') ==
+          "no error");
+  for (const char* operation : {"send", "send_imm"})
+    CHECK(workload_failure(R"("transport": "ud", "size": "4 KiB", "operation": ")" +
+                           std::string(operation) + '"') == "no error");
+}
+
+TEST_CASE("an operation's keys must be its own") {
+  CHECK(workload_failure(R"("operation": "compare_swap")") ==
+        "x.json:1: workload.0.size: an atomic operates on 8 B, found 64 KiB");
+  CHECK(workload_failure(R"("operation": "fetch_add", "size": "8 B", "local_offset": "random")") ==
+        "x.json:1: workload.0.local_offset: what atomics bring goes to places in turn; leave it "
+        "out");
+  CHECK(workload_failure(R"("operation": "send", "transport": "ud", "size": "4097 B")") ==
+        "x.json:1: workload.0.size: a datagram is one packet: 4097 B do not fit path_mtu, 4 KiB");
+  CHECK(workload_failure(
+            R"("operation": "send", "transport": "ud", "size": "64 B", "region": "100 B")") ==
+        "x.json:1: workload.0.region: must hold at least one message and the 40 B before it");
+  CHECK(workload_failure(R"("receive_depth": 4)") ==
+        "x.json:1: workload.0.receive_depth: belongs to operations that take receives");
+  CHECK(workload_failure(R"("operation": "read", "receiver_delay": "1 us")") ==
+        "x.json:1: workload.0.receiver_delay: belongs to operations that take receives");
+  CHECK(workload_failure(R"("operation": "send", "remote_offset": "random")") ==
+        "x.json:1: workload.0.remote_offset: receives are taken in order: fixed or sequential");
+  CHECK(workload_failure(R"("operation": "read", "remote_write": false)") ==
+        "x.json:1: workload.0.remote_write: belongs to WRITEs");
+  CHECK(workload_failure(R"("operation": "send", "fault": "below")") ==
+        "x.json:1: workload.0.fault: a SEND names no memory that could be falsified; only "
+        "\"silent\" is possible");
+  CHECK(workload_failure(R"("operation": "read", "size": "64 B", "inline": true)") ==
+        "x.json:1: workload.0.inline: READs and atomics have no data to send");
+  CHECK(workload_failure(R"("operation": "send", "size": "1004 B", "inline": true)") == "no error");
+  CHECK(workload_failure(R"("operation": "write_imm")",
+                         R"(, "fabric": {"link": {"mtu": "4177 B"}})") ==
+        "x.json:1: workload.0.path_mtu: 4 KiB of payload and 82 B of headers do not fit "
+        "fabric.link.mtu, 4177 B");
+  CHECK(workload_failure(R"("ack_timeout": 32)") ==
+        "x.json:1: workload.0.ack_timeout: expected 0 to 31, found 32");
+  CHECK(workload_failure(R"("max_rd_atomic": 17)") ==
+        "x.json:1: workload.0.max_rd_atomic: expected 1 to 16, found 17");
+}
+
+TEST_CASE("a region of atomics has a place for every answer that may come") {
+  const Scenario scenario = read(text_of(kHosts, R"([{"name": "w0", "from": "A", "to": "B",
+      "operation": "fetch_add", "size": "8 B", "queue_pairs": 2, "queue_depth": 4}])"));
+  CHECK(scenario.workload[0].region_size() == 64_B);
+}
+
+TEST_CASE("a perftest takes its program's defaults") {
+  const auto plan = [](const std::string& members) {
+    return PerftestPlan(
+        read(text_of(kHosts, R"([{"name": "w0", "from": "A", "to": "B", "pattern": "perftest", )" +
+                                 members + "}]"))
+            .workload[0]);
+  };
+  const PerftestPlan write_bw = plan(R"("test": "ib_write_bw")");
+  CHECK(write_bw.sizes == std::vector<Bytes>{64_KiB});
+  CHECK(write_bw.iterations == 5000);
+  CHECK(write_bw.tx_depth == 128);
+  CHECK(write_bw.cq_moderation == 1);  // one size beyond 8 KiB
+  CHECK(write_bw.inline_size == 0_B);
+  CHECK_FALSE(write_bw.both_send());
+  const PerftestPlan all = plan(R"("test": "ib_write_bw", "sizes": "all")");
+  CHECK(all.sizes.size() == 23);
+  CHECK(all.sizes.front() == 2_B);
+  CHECK(all.sizes.back() == 8_MiB);
+  CHECK(all.cq_moderation == 100);
+  const PerftestPlan write_lat = plan(R"("test": "ib_write_lat")");
+  CHECK(write_lat.sizes == std::vector<Bytes>{2_B});
+  CHECK(write_lat.iterations == 1000);
+  CHECK(write_lat.tx_depth == 1);
+  CHECK(write_lat.cq_moderation == 1);
+  CHECK(write_lat.inline_size == 220_B);
+  CHECK(write_lat.both_send());
+  CHECK(write_lat.trips() == 2);
+  CHECK(plan(R"("test": "ib_read_lat")").trips() == 1);
+  CHECK_FALSE(plan(R"("test": "ib_read_lat")").both_send());
+  CHECK(plan(R"("test": "ib_send_bw")").rx_depth == 512);
+  CHECK(plan(R"("test": "ib_send_bw", "iterations": 100)").tx_depth == 100);
+  CHECK(plan(R"("test": "ib_send_lat", "transport": "ud")").inline_size == 188_B);
+  CHECK(plan(R"("test": "ib_send_bw", "transport": "ud", "sizes": "all")").sizes.back() == 4_KiB);
+  CHECK(plan(R"("test": "ib_atomic_bw", "sizes": "all")").sizes == std::vector<Bytes>{8_B});
+  CHECK(plan(R"("test": "ib_write_bw", "sizes": "16 KiB", "cq_moderation": 50)").cq_moderation ==
+        50);
+}
+
+TEST_CASE("a perftest refuses what its program does not have") {
+  const auto perftest_failure = [](const std::string& members) {
+    return workload_failure(R"("pattern": "perftest", )" + members);
+  };
+  CHECK(perftest_failure(R"("tx_depth": 1)") ==
+        "x.json:1: workload.0.test: the pattern \"perftest\" needs the name of a program, such as "
+        "\"ib_write_bw\"");
+  CHECK(perftest_failure(R"("test": "ib_write_bw", "size": "8 B")") ==
+        "x.json:1: workload.0.size: belongs to the pattern \"pairs\"");
+  CHECK(workload_failure(R"("test": "ib_write_bw")") ==
+        "x.json:1: workload.0.test: belongs to the pattern \"perftest\"");
+  CHECK(workload_failure(R"("sizes": "all")") ==
+        "x.json:1: workload.0.sizes: belongs to the pattern \"perftest\"");
+  CHECK(perftest_failure(R"("test": "ib_read_bw", "transport": "uc")") ==
+        "x.json:1: workload.0.transport: ib_read_bw does not run over \"uc\"");
+  CHECK(perftest_failure(R"("test": "ib_write_lat", "queue_pairs": 2)") ==
+        "x.json:1: workload.0.queue_pairs: a program that measures latency has one queue pair");
+  CHECK(perftest_failure(R"("test": "ib_write_lat", "tx_depth": 2)") ==
+        "x.json:1: workload.0.tx_depth: belongs to programs that measure bandwidth");
+  CHECK(perftest_failure(R"("test": "ib_read_bw", "inline_size": "64 B")") ==
+        "x.json:1: workload.0.inline_size: READs and atomics have no data to send");
+  CHECK(perftest_failure(R"("test": "ib_write_bw", "sizes": ["8 B", "8 B"])") ==
+        "x.json:1: workload.0.sizes.1: 8 B stands in the list twice");
+  CHECK(perftest_failure(R"("test": "ib_write_bw", "sizes": [])") ==
+        "x.json:1: workload.0.sizes: an empty list");
+  CHECK(perftest_failure(R"("test": "ib_write_bw", "sizes": "8")").find("workload.0.sizes") !=
+        std::string::npos);
+  CHECK(perftest_failure(R"("test": "ib_atomic_bw", "sizes": "16 B")") ==
+        "x.json:1: workload.0.sizes: an atomic operates on 8 B");
+}
+
 TEST_CASE("a fabric's values must be possible") {
   const auto fabric_failure = [](const std::string& fabric) {
     return failure(text_of(kHosts, kWorkload, ", \"fabric\": " + fabric));
@@ -293,7 +442,13 @@ TEST_CASE("a fabric's values must be possible") {
   CHECK(fabric_failure(R"({"topology": "ring"})") ==
         "x.json:1: fabric.topology: expected \"back_to_back\", found \"ring\"");
   CHECK(fabric_failure(R"({"link_layer": "infiniband"})") ==
-        "x.json:1: fabric.link_layer: expected \"rocev2\", found \"infiniband\"");
+        "x.json:1: fabric.link_layer: expected \"rocev2\" or \"rocev1\", found \"infiniband\"");
+  CHECK(fabric_failure(R"({"link_layer": "rocev1", "ip_version": "ipv6"})") ==
+        "x.json:1: fabric.ip_version: belongs to link_layer \"rocev2\": RoCEv1 has no IP header");
+  CHECK(fabric_failure(R"({"ip_version": "ipv6", "link": {"faults": [
+          {"kind": "drop", "ipv4_identification_low_byte": 255}]}})") ==
+        "x.json:2: fabric.link.faults.0.ipv4_identification_low_byte: belongs to RoCEv2 over IPv4: "
+        "no other packet has this field");
   CHECK(fabric_failure(R"({"link": {"rate": "0 Gb/s"}})").find("found \"0 Gb/s\"") !=
         std::string::npos);
   CHECK(fabric_failure(R"({"link": {"preset": "slwo"}})") ==

@@ -93,7 +93,7 @@ TEST_CASE("the control plane is steps 1 to 3, each record a row of its host, in 
 
 TEST_CASE("a WRITE of one packet is steps 4 to 9 with the times at which each began and ended") {
   Recorded t;
-  t.track(kFirst, "A-B");
+  t.track(kFirst, Operation::kWrite, "A", "B");
   t.see_span(kHostA, ProbeKind::kPostSend, 100_ns, 140_ns, kFirst, 1024);
   t.see_span(kHostA, ProbeKind::kDoorbellRung, 140_ns, 150_ns, kFirst, 252);
   t.see(kNicA, ProbeKind::kWqeFetchStart, 320_ns, kFirst, 64);
@@ -143,7 +143,7 @@ TEST_CASE(
     "many packets of a message are one row: first begin, last end, end of the first, begin of "
     "the last") {
   Recorded t;
-  t.track(kFirst, "A-B");
+  t.track(kFirst, Operation::kWrite, "A", "B");
   for (int i = 0; i < 3; ++i) {
     const Time at = 1_us + 400_ns * i;
     t.see_span(kNicA, ProbeKind::kPacketSent, at, at + 350_ns, kFirst, 4162);
@@ -156,7 +156,7 @@ TEST_CASE(
 
 TEST_CASE("reads that end out of order keep the earliest end as that of the first") {
   Recorded t;
-  t.track(kFirst, "A-B");
+  t.track(kFirst, Operation::kWrite, "A", "B");
   t.see_span(kNicA, ProbeKind::kPayloadReadEnd, 20_ns, 90_ns, kFirst, 512);
   t.see_span(kNicA, ProbeKind::kPayloadReadEnd, 10_ns, 100_ns, kFirst, 512);
   t.see_span(kNicA, ProbeKind::kPayloadReadEnd, 15_ns, 80_ns, kFirst, 512);
@@ -167,7 +167,7 @@ TEST_CASE("reads that end out of order keep the earliest end as that of the firs
 
 TEST_CASE("a row of translations says how many waited for the table") {
   Recorded t;
-  t.track(kFirst, "A-B");
+  t.track(kFirst, Operation::kWrite, "A", "B");
   t.see_span(kNicB, ProbeKind::kTranslated, 10_ns, 20_ns, kFirst, 0);
   t.see_span(kNicB, ProbeKind::kTranslated, 20_ns, 620_ns, kFirst, 1);
   t.see_span(kNicB, ProbeKind::kTranslated, 30_ns, 630_ns, kFirst, 1);
@@ -176,9 +176,37 @@ TEST_CASE("a row of translations says how many waited for the table") {
                         "3: first until 0.020, last from 0.030'"});
 }
 
+TEST_CASE("the answers of a READ are packets on the way back") {
+  Recorded t;
+  t.track(kFirst, Operation::kRead, "A", "B");
+  t.see_span(kNicA, ProbeKind::kPacketSent, 10_ns, 20_ns, kFirst, 78);
+  t.see_span(kNicB, ProbeKind::kPacketReceived, 25_ns, 35_ns, kFirst, 78);
+  t.see_span(kNicB, ProbeKind::kPacketSent, 700_ns, 780_ns, kFirst, 1086);
+  t.see_span(kNicA, ProbeKind::kPacketReceived, 715_ns, 795_ns, kFirst, 1086);
+  CHECK(rows(t) == Rows{"6 packets: 10-35 A-B/wire/port data 78 B wr 100000500000000 "
+                        "'request [address + rkey + length]'",
+                        "6 answers: 700-795 B-A/wire/port data 1086 B wr 100000500000000 "
+                        "'responses [data]'"});
+}
+
+TEST_CASE("the completion of a receive is a row beside that of its SEND") {
+  Recorded t;
+  t.track(kFirst, Operation::kSend, "A", "B");
+  t.see_span(kNicA, ProbeKind::kPacketSent, 10_ns, 20_ns, kFirst, 78);
+  t.see_span(kNicB, ProbeKind::kPacketReceived, 25_ns, 35_ns, kFirst, 78);
+  t.see_span(kNicB, ProbeKind::kCqeWritten, 50_ns, 90_ns, kFirst, 0);
+  t.see_span(kNicA, ProbeKind::kCqeWritten, 60_ns, 100_ns, kFirst, 0);
+  CHECK(rows(t) == Rows{"6 packets: 10-35 A-B/wire/port data 78 B wr 100000500000000 "
+                        "'packets [data]'",
+                        "9 receive CQE: 50-90 B/nic/cqe_writer data 64 B wr 100000500000000 "
+                        "'completion entry of the receive'",
+                        "9 CQE: 60-100 A/nic/cqe_writer data 64 B wr 100000500000000 "
+                        "'completion entry into host RAM'"});
+}
+
 TEST_CASE("what B posts leaves B, and A is its far side") {
   Recorded t;
-  t.track(kOfB, "B-A");
+  t.track(kOfB, Operation::kWrite, "B", "A");
   t.see_span(kNicB, ProbeKind::kPacketSent, 10_ns, 20_ns, kOfB, 64);
   t.see_span(kNicA, ProbeKind::kPacketReceived, 25_ns, 35_ns, kOfB, 64);
   t.see_span(kNicA, ProbeKind::kTranslated, 40_ns, 50_ns, kOfB, 0);
@@ -196,8 +224,8 @@ TEST_CASE("what B posts leaves B, and A is its far side") {
 
 TEST_CASE("only work requests that are tracked have rows, each its own") {
   Recorded t;
-  t.track(kFirst, "A-B");
-  t.track(kOfB, "B-A");
+  t.track(kFirst, Operation::kWrite, "A", "B");
+  t.track(kOfB, Operation::kWrite, "B", "A");
   t.see_span(kHostA, ProbeKind::kPostSend, 10_ns, 20_ns, kFirst, 8);
   t.see_span(kHostA, ProbeKind::kPostSend, 20_ns, 30_ns, kSecond, 8);
   t.see_span(kHostB, ProbeKind::kPostSend, 5_ns, 8_ns, kOfB, 8);
@@ -208,8 +236,8 @@ TEST_CASE("only work requests that are tracked have rows, each its own") {
 
 TEST_CASE("rows of one step come by begin, then by end") {
   Recorded t;
-  t.track(kFirst, "A-B");
-  t.track(kSecond, "A-B");
+  t.track(kFirst, Operation::kWrite, "A", "B");
+  t.track(kSecond, Operation::kWrite, "A", "B");
   t.see_span(kNicB, ProbeKind::kKeyChecked, 10_ns, 40_ns, kFirst, 0);
   t.see_span(kNicB, ProbeKind::kTranslated, 10_ns, 30_ns, kSecond, 0);
   t.see_span(kNicB, ProbeKind::kKeyChecked, 9_ns, 50_ns, kSecond, 0);

@@ -225,8 +225,9 @@ class Run(CommandLine):
         self.assertEqual((status, out), (1, ""))
         self.assertRegex(err, r"^(x: unfinished_flow at [^\n]+\n)+$")
 
-    def test_a_lost_packet_is_a_deadlock_with_exit_1_unless_that_is_expected(self):
-        lose = ("--variant", "base", "--set", "workload.w0.size=1 KiB", "--set",
+    def test_a_lost_packet_that_nobody_sends_again_is_a_deadlock_with_exit_1_unless_that_is_expected(self):
+        lose = ("--variant", "base", "--set", "workload.w0.size=1 KiB",
+                "--set", "workload.w0.ack_timeout=0", "--set",
                 'fabric.link.faults=[{"kind": "drop", "name": "loss", "count": 1}]')
         status, out, err = self.run_here("run", "x.json", "--quiet", *lose)
         self.assertEqual((status, out), (1, ""))

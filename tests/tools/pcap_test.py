@@ -5,14 +5,17 @@ import json
 import os
 import pathlib
 import signal
-import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 from scapy.all import Ether
 from scapy.contrib.roce import BTH
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from roce_wire import read_pcapng
 
 PROGRAM = os.path.abspath(os.environ.get("RNICSIM", "build/release/rnicsim"))
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -30,37 +33,6 @@ SCENARIO = """{
 def rnicsim(*arguments, cwd=None):
     return subprocess.run([PROGRAM, *arguments], cwd=cwd or ROOT, text=True, capture_output=True,
                           timeout=300, check=False)
-
-
-def blocks(data):
-    """Interfaces and packets of a little-endian pcapng file, read from its specification."""
-    interfaces, packets = [], []
-    at = 0
-    while at < len(data):
-        kind, size = struct.unpack_from("<II", data, at)
-        body = data[at + 8:at + size - 4]
-        assert struct.unpack_from("<I", data, at + size - 4) == (size,)
-        at += size
-        if kind == 1:
-            interfaces.append(options(body[8:]))
-        elif kind == 6:
-            interface, high, low, captured, original = struct.unpack_from("<IIIII", body)
-            assert captured == original
-            padded = (captured + 3) // 4 * 4
-            packets.append({"interface": interface, "ps": high << 32 | low,
-                            "frame": body[20:20 + captured], **options(body[20 + padded:])})
-    return interfaces, packets
-
-
-def options(data):
-    found = {}
-    while data:
-        code, size = struct.unpack_from("<HH", data)
-        if code == 0:
-            break
-        found[code] = data[4:4 + size]
-        data = data[4 + (size + 3) // 4 * 4:]
-    return found
 
 
 def tshark(path, *fields):
@@ -121,7 +93,7 @@ class EightSteps(Capture):
         return f"0x{int(code):08x}"
 
     def test_scapy_computes_every_icrc(self):
-        _, packets = blocks(self.capture("write_8step").read_bytes())
+        _, packets = read_pcapng(self.capture("write_8step").read_bytes())
         self.assertGreater(len(packets), 32)
         for packet in packets:
             frame = Ether(packet["frame"])
@@ -130,7 +102,7 @@ class EightSteps(Capture):
             self.assertEqual(Ether(bytes(frame))[BTH].icrc, sent)
 
     def test_every_packet_arrives_as_it_left_15_ns_later_over_3_m(self):
-        interfaces, packets = blocks(self.capture("write_8step").read_bytes())
+        interfaces, packets = read_pcapng(self.capture("write_8step").read_bytes())
         self.assertEqual([interface[2] for interface in interfaces],
                          [b"host.A.nic0", b"host.B.nic0"])
         self.assertEqual([interface[9] for interface in interfaces], [b"\x0c", b"\x0c"])
@@ -146,14 +118,14 @@ class EightSteps(Capture):
 
     def test_tshark_shows_the_nanoseconds_of_the_time(self):
         path = self.capture("write_8step")
-        _, packets = blocks(path.read_bytes())
+        _, packets = read_pcapng(path.read_bytes())
         shown = [row[0] for row in tshark(path, "frame.time_epoch")]
         self.assertEqual(shown, [f"{p['ps'] // 10**12}.{p['ps'] % 10**12 // 1000:09d}"
                                  for p in packets])
 
     def test_an_elided_payload_reads_zeros_and_has_the_same_headers_and_times(self):
-        carried = blocks(self.capture("write_8step").read_bytes())[1]
-        elided = blocks(self.capture("write_8step", "--set",
+        carried = read_pcapng(self.capture("write_8step").read_bytes())[1]
+        elided = read_pcapng(self.capture("write_8step", "--set",
                                      "engine.payload=elided").read_bytes())[1]
         self.assertEqual(len(carried), len(elided))
         zeros = 0
@@ -169,8 +141,8 @@ class EightSteps(Capture):
         self.assertEqual(zeros, 2 * 14)
 
     def test_one_port_alone(self):
-        both = blocks(self.capture("write_8step").read_bytes())[1]
-        interfaces, packets = blocks(
+        both = read_pcapng(self.capture("write_8step").read_bytes())[1]
+        interfaces, packets = read_pcapng(
             self.capture("write_8step", "--pcap-port", "host.B.*").read_bytes())
         self.assertEqual([interface[2] for interface in interfaces], [b"host.B.nic0"])
         self.assertEqual([p["frame"] for p in packets],

@@ -120,11 +120,83 @@ TEST_CASE("the summary says that the target's CPU slept, and only if it did") {
   metrics["workload.w0.completed"] = {true, 1, 0, Unit::kCount, ""};
   metrics["host.B.cpu.control.busy"] = {true, 2'000'000, 0, Unit::kPicoseconds, ""};
   metrics["host.B.cpu.data.busy"] = {true, 0, 0, Unit::kPicoseconds, ""};
+  CHECK(has_line(terminal_view(run, {}), "  CPU of B      control plane 2 us"));
   CHECK(has_line(terminal_view(run, {}),
-                 "  CPU of B      control plane 2 us, data plane 0 ns: it slept through every "
-                 "message"));
+                 "                data plane 0 ns: it slept through every message"));
   metrics["host.B.cpu.data.busy"].value = 1000;
-  CHECK(has_line(terminal_view(run, {}), "  CPU of B      control plane 2 us, data plane 1 ns"));
+  CHECK(has_line(terminal_view(run, {}), "                data plane 1 ns"));
+}
+
+TEST_CASE("the summary says what each plane of each CPU did, the largest share first") {
+  JudgedRun run = a_run();
+  auto& metrics = run.result.metrics;
+  const auto time = [&](const std::string& path, std::uint64_t ps) {
+    metrics[path] = {true, ps, 0, Unit::kPicoseconds, ""};
+  };
+  metrics["workload.w0.completed"] = {true, 4, 0, Unit::kCount, ""};
+  time("host.A.cpu.control.busy", 3'000'000);
+  time("host.A.cpu.control.table_building", 1'000'000);
+  time("host.A.cpu.control.syscall", 2'000'000);
+  time("host.A.cpu.data.busy", 400'000);
+  time("host.A.cpu.data.posting", 100'000);
+  time("host.A.cpu.data.polling", 300'000);
+  time("host.A.cpu.data.copying", 0);
+  metrics["host.A.cpu.data.polling.cycles"] = {true, 5, 0, Unit::kCycles, ""};
+  const std::string view = terminal_view(run, {});
+  CHECK(has_line(view, "  CPU of A      control plane 3 us: syscall 2 us, table building 1 us"));
+  CHECK(has_line(view,
+                 "                data plane 400 ns: polling 300 ns, posting 100 ns; a message 100 "
+                 "ns"));
+}
+
+TEST_CASE("each operation is said in words") {
+  JudgedRun run = a_run();
+  const auto says = [&](Operation operation, const char* words) {
+    run.setup.workload[0].operation = operation;
+    return terminal_view(run, {}).find(words) != std::string::npos;
+  };
+  CHECK(says(Operation::kWrite, "A writes 64 KiB to B: 0 of 0"));
+  CHECK(says(Operation::kWriteImm, "A writes 64 KiB with immediate to B: "));
+  CHECK(says(Operation::kRead, "A reads 64 KiB from B: "));
+  CHECK(says(Operation::kSend, "A sends 64 KiB to B: "));
+  CHECK(says(Operation::kSendImm, "A sends 64 KiB with immediate to B: "));
+  CHECK(says(Operation::kCompareSwap, "A compares and swaps 64 KiB of B: "));
+  CHECK(says(Operation::kFetchAdd, "A fetches and adds to 64 KiB of B: "));
+}
+
+TEST_CASE("a perftest shows the table that perftest prints") {
+  JudgedRun run = a_run();
+  WorkloadSpec& workload = run.setup.workload[0];
+  workload.pattern = WorkloadPattern::kPerftest;
+  workload.test = PerftestProgram::kWriteBw;
+  workload.sizes = {Bytes(64), Bytes(65536)};
+  auto& metrics = run.result.metrics;
+  const auto add = [&](const std::string& name, double value, Unit unit) {
+    metrics["workload.w0." + name] = {false, 0, value, unit, ""};
+  };
+  add("completed", 1000, Unit::kCount);
+  add("size_65536.iterations", 1000, Unit::kCount);
+  add("size_65536.bandwidth.peak", 98.5e9, Unit::kBitsPerSecond);
+  add("size_65536.bandwidth.average", 97.96e9, Unit::kBitsPerSecond);
+  add("size_65536.message_rate", 186844, Unit::kPerSecond);
+  std::string view = terminal_view(run, {});
+  CHECK(
+      has_line(view, "  w0            A runs ib_write_bw against B: 1000 of 0 messages completed"));
+  CHECK(has_line(view,
+                 "  #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]    "
+                 "MsgRate[Mpps]"));
+  CHECK(has_line(view,
+                 "  65536      1000           98.50              97.96                 0.186844"));
+  workload.test = PerftestProgram::kWriteLat;
+  for (const char* name : {"min", "max", "typical", "average", "stdev", "p99", "p999"})
+    add(std::string("size_65536.latency.") + name, 1.25e6, Unit::kPicoseconds);
+  view = terminal_view(run, {});
+  CHECK(has_line(view,
+                 "  #bytes  #iterations t_min   t_max   t_typical t_avg   t_stdev 99% percentile "
+                 "99.9% percentile"));
+  CHECK(has_line(view,
+                 "  65536   1000        1.25    1.25    1.25      1.25    1.25    1.25           "
+                 "1.25"));
 }
 
 TEST_CASE("failures name both values, violations their place and time") {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/export/operation_text.h"
+#include "tools/export/perftest_table.h"
 #include "tools/export/timeline_view.h"
 #include "tools/export/value_text.h"
 
@@ -27,6 +29,7 @@ class Summary {
   std::string draw() {
     out_ += inked(style_, Ink::kHeading, "SUMMARY") + '\n';
     for (const WorkloadSpec& workload : run_.setup.workload) describe(workload);
+    describe_wire();
     for (const HostSpec& host : run_.setup.hosts) describe(host);
     return std::move(out_);
   }
@@ -60,12 +63,16 @@ class Summary {
   void describe(const WorkloadSpec& workload) {
     const std::string path = "workload." + workload.name + '.';
     const double messages = value(path + "messages");
-    line(workload.name,
-         fmt::format("{} writes {} to {}: {} of {} {} completed", workload.from,
-                     short_text(workload.size), workload.to, count_text(value(path + "completed")),
-                     count_text(messages), messages == 1 ? "message" : "messages"));
+    line(workload.name, fmt::format("{}: {} of {} {} completed", deed_text(workload),
+                                    count_text(value(path + "completed")), count_text(messages),
+                                    messages == 1 ? "message" : "messages"));
     troubles(path);
     if (value(path + "completed") == 0) return;
+    if (workload.pattern == WorkloadPattern::kPerftest) {
+      for (const std::string& row : perftest_table(workload, run_.result.metrics))
+        out_ += "  " + row + '\n';
+      return;
+    }
     if (messages <= 1) {
       line("", "latency " + text(path + "latency.mean") + ", from post_send to completion polled" +
                    (find(path + "landing.mean") == nullptr
@@ -81,6 +88,23 @@ class Summary {
                          count_text(std::round(value(path + "message_rate")))));
   }
 
+  /// What the packets are made of, and where they may go.
+  void describe_wire() {
+    const FabricSpec& fabric = run_.setup.fabric;
+    double frames = 0;
+    double headers = 0;
+    for (const HostSpec& host : run_.setup.hosts)
+      for (std::size_t i = 0; i < host.nics.size(); ++i) {
+        const std::string port = fmt::format("host.{}.nic{}.port.", host.name, i);
+        frames += value(port + "tx_bytes");
+        headers += value(port + "tx_header_bytes");
+      }
+    line("wire", fmt::format("{} of frames, {} of it headers, ICRC and FCS",
+                             short_text(frames, Unit::kBytes), short_text(headers, Unit::kBytes)));
+    line("", fmt::format("{}; routable: {}", packet_format_name(fabric),
+                         is_routable(fabric) ? "yes" : "no (RoCEv1 has no IP header)"));
+  }
+
   void troubles(const std::string& path) {
     std::string all;
     const auto add = [&](const char* name, const char* words) {
@@ -93,16 +117,48 @@ class Summary {
     if (!all.empty()) line("", all);
   }
 
+  /// What a plane's time went into, the largest share first.
+  std::string shares_of(const std::string& plane) const {
+    std::vector<std::pair<double, std::string>> shares;
+    for (auto at = run_.result.metrics.lower_bound(plane);
+         at != run_.result.metrics.end() && at->first.compare(0, plane.size(), plane) == 0; ++at) {
+      std::string name = at->first.substr(plane.size());
+      if (name == "busy" || name.find('.') != std::string::npos || at->second.as_real() == 0)
+        continue;
+      std::replace(name.begin(), name.end(), '_', ' ');
+      shares.emplace_back(-at->second.as_real(),
+                          name + ' ' + short_text(at->second.as_real(), at->second.unit));
+    }
+    std::sort(shares.begin(), shares.end());
+    std::string words;
+    for (const auto& share : shares) words += (words.empty() ? ": " : ", ") + share.second;
+    return words;
+  }
+
+  /// A host's two planes: what setting up cost it, and what the messages did.
   void describe(const HostSpec& host) {
     const std::string path = "host." + host.name + ".cpu.";
     const Metric* control = find(path + "control.busy");
     const Metric* data = find(path + "data.busy");
     if (control == nullptr || data == nullptr) return;
-    std::string words = fmt::format("control plane {}, data plane {}", text(path + "control.busy"),
-                                    text(path + "data.busy"));
+    line("CPU of " + host.name,
+         "control plane " + text(path + "control.busy") + shares_of(path + "control."));
+    std::string words = "data plane " + text(path + "data.busy") + shares_of(path + "data.");
     if (data->as_real() == 0 && is_only_target(host.name))
       words += ": it slept through every message";
-    line("CPU of " + host.name, words);
+    const double messages = completed_at(host.name);
+    if (messages > 1 && data->as_real() != 0)
+      words += "; a message " + short_text(data->as_real() / messages, data->unit);
+    line("", words);
+  }
+
+  /// Messages that this host posted or that were for it.
+  double completed_at(const std::string& host) const {
+    double messages = 0;
+    for (const WorkloadSpec& workload : run_.setup.workload)
+      if (workload.from == host || workload.to == host)
+        messages += value("workload." + workload.name + ".completed");
+    return messages;
   }
 
   bool is_only_target(const std::string& host) const {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "scenarios/engine/perftest_plan.h"
+#include "tools/export/operation_text.h"
 #include "tools/export/value_text.h"
 
 namespace rnicsim {
@@ -43,10 +45,14 @@ class View {
     const bool one_way = std::all_of(workload.begin(), workload.end(), [&](const auto& w) {
       return w.from == workload.front().from && w.to == workload.front().to;
     });
-    for (const WorkloadSpec& w : workload) messages_ += w.count * w.queue_pairs;
+    for (const WorkloadSpec& w : workload) messages_ += messages_of(w);
     for (const HostSpec& host : run.setup.hosts) hosts_.push_back(host.name);
     from_ = workload.empty() || !one_way ? "the writer" : workload.front().from;
     to_ = workload.empty() || !one_way ? "the target" : workload.front().to;
+    if (!workload.empty()) {
+      operation_ = operation_in(workload.front());
+      handed_over_ = handed_over_text(workload.front());
+    }
     for (const TimelineRecord& r : merged(run.result.timeline))
       lane_width_ = std::min(std::max(lane_width_, width_of(lane_of(r))), kMaxLane);
   }
@@ -99,21 +105,27 @@ class View {
       case 2:
         return "Each side registers memory: pages pinned, translation table built, keys issued";
       case 3:
-        return to_ + " tells " + from_ + " where it may write: address, length and rkey";
+        return to_ + " tells " + from_ + ' ' + handed_over_;
       case 4:
         return from_ + " writes one descriptor and rings its NIC's doorbell";
       case 5:
-        return from_ + "'s NIC fetches the payload from " + from_ + "'s memory";
+        return source() + "'s NIC fetches the payload from " + source() + "'s memory";
       case 6:
         return "Packets cross the wire";
       case 7:
-        return to_ + "'s NIC checks the rkey and translates the address";
+        return to_ + "'s NIC " + (is_send(operation_) ? "takes a receive" : "checks the rkey") +
+               " and translates the address";
       case 8:
-        return to_ + "'s NIC writes into the application's memory; no CPU of " + to_ + " is asked";
+        return sink() + "'s NIC writes into the application's memory" +
+               (takes_receive(operation_) ? "" : "; no CPU of " + to_ + " is asked");
       default:
         return from_ + " learns that it is done";
     }
   }
+
+  /// Between whose memories payload moves.
+  const std::string& source() const { return brings_data(operation_) ? to_ : from_; }
+  const std::string& sink() const { return brings_data(operation_) ? from_ : to_; }
 
   void heading(const std::string& title, const std::string& remark, const std::string& right) {
     const std::string left = title + remark;
@@ -211,6 +223,8 @@ class View {
   TerminalStyle style_;
   std::string from_;
   std::string to_;
+  Operation operation_ = Operation::kWrite;
+  std::string handed_over_ = "where it may write: address, length and rkey";
   std::vector<std::string> hosts_;
   std::uint64_t messages_ = 0;
   std::size_t lane_width_ = 6;

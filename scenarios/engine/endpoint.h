@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// One program's end of a connection: its process and thread, its memory region, its queues and
+// queue pairs, and how it sets them up and connects them, through the verbs library only.
+//
+// What the scenario got wrong and only a call can tell (memory that does not suffice) is bad input;
+// any other call that fails is a fault of the simulator.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/host.h"
+#include "model/probe.h"
+#include "model/software_thread.h"
+#include "scenarios/engine/introduction.h"
+#include "scenarios/engine/region_image.h"
+#include "scenarios/engine/system.h"
+#include "scenarios/engine/workload_spec.h"
+
+namespace rnicsim {
+
+class Endpoint {
+ public:
+  /// What its queue pairs are for.
+  struct Plan {
+    std::uint32_t sends = 1;     ///< outstanding send requests of a queue pair
+    std::uint32_t receives = 0;  ///< and receives
+    bool own_receive_cq = false;
+    Bytes inline_up_to;
+    AccessFlags access;  ///< what the peer may do through them
+  };
+
+  Endpoint(System& system, const WorkloadSpec& spec, const std::string& host, unsigned core,
+           ProbeSink* observer);
+
+  /// Starts a program of this process on its core, now or when the run begins.
+  void start(const std::string& role, const std::function<void(CpuTask&)>& body);
+  /// All of them.
+  bool finished() const;
+
+  /// A buffer in the process's memory, registered.
+  void prepare(CpuTask& task, Bytes length, AccessFlags access);
+  void create_queue_pairs(CpuTask& task, const Plan& plan);
+  Introduction introduce() const;
+  /// INIT -> RTR -> RTS.
+  void connect(CpuTask& task, const Introduction& peer);
+  /// How many of its queue pairs are in ERR.
+  std::uint64_t count_in_error(CpuTask& task);
+
+  /// Takes completions, at least one, by polling or asleep, as the workload says.
+  std::uint32_t wait(CpuTask& task, CompletionQueue* cq, WorkCompletion* out,
+                     std::uint32_t capacity);
+  /// As datagrams to the queue pair's peer need it.
+  void address(SendRequest& request, std::size_t qp) const;
+  ScatterGather piece(std::uint64_t offset, Bytes bytes) const {
+    return {VirtualAddress(region.address.value() + offset),
+            static_cast<std::uint32_t>(bytes.count()), region.lkey};
+  }
+  RegionImage image() { return {process.pages, region.address, region.length}; }
+
+  const WorkloadSpec& spec;
+  std::string host;
+  Process process;
+  PortIdentity port;
+  PdNumber pd;
+  MemoryRegion region;
+  CompletionQueue* cq = nullptr;
+  CompletionQueue* receive_cq = nullptr;  ///< the same, unless the plan wants its own
+  std::vector<QueuePair*> qps;
+  const char* doing = "starting";
+
+ private:
+  void to_init(CpuTask& task, QueuePair* qp, AccessFlags access);
+  QpAttributes ready_to_receive(std::size_t i, const Introduction& peer) const;
+  QpAttributes ready_to_send(std::size_t i) const;
+  CompletionQueue* create_cq(CpuTask& task, std::uint32_t entries);
+  [[noreturn]] void out_of_memory(const std::string& what) const;
+
+  System& system_;
+  Host& machine_;
+  CpuCore& core_;
+  Probe probe_;
+  std::optional<Introduction> peer_;
+  std::vector<std::unique_ptr<SoftwareThread>> threads_;
+  std::size_t running_ = 0;
+};
+
+/// A call that must not fail.
+void require(Errno error, const char* call);
+
+}  // namespace rnicsim

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What a simulation asks of a workload, whatever its pattern is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/metrics.h"
+#include "model/units.h"
+#include "model/verbs_types.h"
+#include "scenarios/engine/run_result.h"
+
+namespace rnicsim {
+
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  virtual bool finished() const = 0;
+  /// One line a program that has not finished: what it waits for.
+  virtual std::vector<std::string> waiting_for() const = 0;
+  /// A payload byte of this work request's NIC became visible at its target.
+  virtual void landed(WorkRequestId work_request, Time time) = 0;
+  /// Every posted message has exactly one fate; violations if not.
+  virtual void check_completions(std::vector<Violation>& violations) const = 0;
+  /// Payload that a NIC must have written into a host's memory.
+  struct Landed {
+    Bytes least;
+    bool exact = true;  ///< false: messages that failed or got lost may have written more
+  };
+  virtual Landed landed_at(const std::string& host) const = 0;
+  /// Compares memories with what they must hold; violations on difference.
+  virtual void verify(std::vector<Violation>& violations) = 0;
+  virtual void report(MetricSink& sink) const = 0;
+};
+
+}  // namespace rnicsim

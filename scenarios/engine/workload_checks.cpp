@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/workload_checks.h"
+
+#include "model/headers.h"
+#include "model/nic_abi.h"
+#include "model/packet.h"
+#include "model/quantity.h"
+#include "scenarios/engine/perftest_plan.h"
+#include "scenarios/engine/scenario_checks.h"
+
+namespace rnicsim {
+namespace {
+
+/// The largest frame around a payload of the path MTU.
+Bytes header_bytes(Operation operation, Transport transport, const FabricSpec& fabric) {
+  std::size_t bytes = EthernetHeader::kBytes +
+                      network_header_bytes(fabric.link_layer, fabric.ip_version) + Bth::kBytes +
+                      kIcrcBytes.count() + kFcsBytes.count();
+  if (operation == Operation::kWrite || operation == Operation::kWriteImm) bytes += Reth::kBytes;
+  if (operation == Operation::kRead) bytes += Aeth::kBytes;
+  if (operation == Operation::kWriteImm || operation == Operation::kSendImm) bytes += ImmDt::kBytes;
+  if (transport == Transport::kUd) bytes += Deth::kBytes;
+  return Bytes(bytes);
+}
+
+/// A WQE that has room for nothing else beside the segments that its operation needs.
+Bytes max_inline(Operation operation, Transport transport) {
+  std::uint32_t others = abi::kSegmentBytes + abi::InlineSegment::kHeaderBytes;
+  if (has_remote_address(operation)) others += abi::kSegmentBytes;
+  if (transport == Transport::kUd) others += abi::DatagramSegment::kBytes;
+  return Bytes(abi::kMaxWqeBytes - others);
+}
+
+bool transport_has(Transport transport, Operation operation) {
+  switch (transport) {
+    case Transport::kRc:
+      return true;
+    case Transport::kUc:
+      return !brings_data(operation);
+    case Transport::kUd:
+      break;
+  }
+  return is_send(operation);
+}
+
+class WorkloadChecker {
+ public:
+  WorkloadChecker(const JsonNode& document, const std::string& path, WorkloadSpec& workload)
+      : document_(document), path_(path), w_(workload) {}
+
+  void run(const FabricSpec& fabric) {
+    if (w_.pattern == WorkloadPattern::kPerftest)
+      perftest();
+    else
+      pairs();
+    const Operation operation =
+        w_.pattern == WorkloadPattern::kPerftest ? operation_of(w_.test) : w_.operation;
+    const Bytes headers = header_bytes(operation, w_.transport, fabric);
+    const Bytes mtu = fabric.link.config.mtu;
+    if (w_.path_mtu + headers > mtu)
+      fail("path_mtu", to_text(w_.path_mtu) + " of payload and " + to_text(headers) +
+                           " of headers do not fit fabric.link.mtu, " + to_text(mtu));
+  }
+
+ private:
+  [[noreturn]] void fail(const char* key, std::string problem) const {
+    fail_check(document_, path_ + '.' + key, std::move(problem));
+  }
+  void require(bool holds, const char* key, const std::string& problem) const {
+    if (!holds) fail(key, problem);
+  }
+
+  void pairs() {
+    const char* const kPerftest = "belongs to the pattern \"perftest\"";
+    require(w_.test == PerftestProgram::kNone, "test", kPerftest);
+    require(w_.sizes_rule == nullptr, "sizes", kPerftest);
+    require(!w_.tx_depth, "tx_depth", kPerftest);
+    require(!w_.cq_moderation, "cq_moderation", kPerftest);
+    require(!w_.inline_size, "inline_size", kPerftest);
+    require(!w_.iterations, "iterations", kPerftest);
+    require(!w_.bidirectional, "bidirectional", kPerftest);
+    require(transport_has(w_.transport, w_.operation), "operation",
+            in_quotes(name_of(w_.operation)) + " is no operation of transport " +
+                in_quotes(name_of(w_.transport)));
+    check_sizes();
+    check_receives();
+    check_remote_memory();
+    interpret_inline();
+  }
+
+  void check_sizes() const {
+    if (is_atomic(w_.operation)) {
+      require(w_.size == kAtomicBytes, "size",
+              "an atomic operates on 8 B, found " + to_text(w_.size));
+      require(w_.local_offset == OffsetPattern::kFixed, "local_offset",
+              "what atomics bring goes to places in turn; leave it out");
+    }
+    if (w_.transport == Transport::kUd)
+      require(w_.size <= w_.path_mtu, "size",
+              "a datagram is one packet: " + to_text(w_.size) + " do not fit path_mtu, " +
+                  to_text(w_.path_mtu));
+    require(!w_.region || *w_.region >= w_.step(), "region",
+            "must hold at least one message and the " + to_text(kGrhBytes) + " before it");
+  }
+
+  void check_receives() const {
+    const char* const kNone = "belongs to operations that take receives";
+    require(takes_receive(w_.operation) || !w_.receive_depth, "receive_depth", kNone);
+    require(takes_receive(w_.operation) || w_.receiver_delay == Time(), "receiver_delay", kNone);
+    require(!is_send(w_.operation) || w_.remote_offset != OffsetPattern::kRandom, "remote_offset",
+            "receives are taken in order: fixed or sequential");
+  }
+
+  void check_remote_memory() const {
+    if (w_.operation != Operation::kWrite && w_.operation != Operation::kWriteImm)
+      require(w_.remote_write, "remote_write", "belongs to WRITEs");
+    if (!has_remote_address(w_.operation))
+      require(w_.fault == AccessFault::kNone || w_.fault == AccessFault::kSilent, "fault",
+              "a SEND names no memory that could be falsified; only \"silent\" is possible");
+  }
+
+  void interpret_inline() {
+    if (w_.inline_rule == nullptr) return;
+    const JsonNode& rule = *w_.inline_rule;
+    const Bytes most = max_inline(w_.operation, w_.transport);
+    if (rule.is_string()) {
+      ScalarLimits limits = limits_for<Bytes>(range(Bytes(0), most));
+      read_scalar(rule, path_ + ".inline", limits, &w_.inline_up_to);
+    } else if (rule.text() == "true") {
+      if (w_.size > most)
+        fail("inline", "a message of " + to_text(w_.size) + " does not fit into a WQE, which " +
+                           "holds at most " + to_text(most));
+      w_.inline_up_to = most;
+    }
+    if (brings_data(w_.operation))
+      require(w_.inline_up_to == Bytes(0), "inline", "READs and atomics have no data to send");
+  }
+
+  /// A key of the other pattern changes nothing here and so must not be given.
+  void perftest() {
+    require(w_.test != PerftestProgram::kNone, "test",
+            "the pattern \"perftest\" needs the name of a program, such as \"ib_write_bw\"");
+    refuse_keys_of_pairs();
+    const Operation operation = operation_of(w_.test);
+    require(
+        transport_has(w_.transport, operation), "transport",
+        std::string(name_of(w_.test)) + " does not run over " + in_quotes(name_of(w_.transport)));
+    const bool latency = measures_latency(w_.test);
+    const char* const kBandwidth = "belongs to programs that measure bandwidth";
+    require(!latency || !w_.tx_depth, "tx_depth", kBandwidth);
+    require(!latency || !w_.cq_moderation, "cq_moderation", kBandwidth);
+    require(!latency || !w_.bidirectional, "bidirectional", kBandwidth);
+    require(!latency || w_.queue_pairs == 1, "queue_pairs",
+            "a program that measures latency has one queue pair");
+    require(is_send(operation) || !w_.receive_depth, "receive_depth",
+            "belongs to ib_send_bw and ib_send_lat");
+    require(!brings_data(operation) || w_.inline_size.value_or(Bytes(0)) == Bytes(0), "inline_size",
+            "READs and atomics have no data to send");
+    require(w_.inline_size.value_or(Bytes(0)) <= max_inline(operation, w_.transport), "inline_size",
+            "a WQE holds at most " + to_text(max_inline(operation, w_.transport)));
+    interpret_sizes(operation);
+  }
+
+  void refuse_keys_of_pairs() const {
+    const WorkloadSpec untouched;
+    const auto refuse = [&](bool same, const char* key) {
+      require(same, key, "belongs to the pattern \"pairs\"");
+    };
+    refuse(w_.operation == untouched.operation, "operation");
+    refuse(w_.size == untouched.size, "size");
+    refuse(w_.count == untouched.count, "count");
+    refuse(w_.warm_up == untouched.warm_up, "warm_up");
+    refuse(w_.queue_depth == untouched.queue_depth, "queue_depth");
+    refuse(w_.signal_every == untouched.signal_every, "signal_every");
+    refuse(w_.inline_rule == nullptr, "inline");
+    refuse(w_.remote_offset == untouched.remote_offset, "remote_offset");
+    refuse(w_.local_offset == untouched.local_offset, "local_offset");
+    refuse(!w_.region, "region");
+    refuse(w_.fence == untouched.fence, "fence");
+    refuse(w_.completion == untouched.completion, "completion");
+    refuse(w_.receiver_delay == untouched.receiver_delay, "receiver_delay");
+    refuse(w_.remote_write == untouched.remote_write, "remote_write");
+    refuse(w_.fault == untouched.fault, "fault");
+  }
+
+  void interpret_sizes(Operation operation) {
+    const Bytes most = w_.transport == Transport::kUd ? w_.path_mtu : Bytes(1ULL << 23);
+    w_.sizes.clear();
+    if (w_.sizes_rule == nullptr) {
+      w_.sizes.push_back(std::min(default_perftest_size(w_.test), most));
+    } else if (w_.sizes_rule->is_string() && w_.sizes_rule->text() == "all") {
+      w_.sizes = is_atomic(operation) ? std::vector<Bytes>{kAtomicBytes} : all_perftest_sizes(most);
+    } else if (w_.sizes_rule->is_string()) {
+      add_size(*w_.sizes_rule, path_ + ".sizes", most);
+    } else {
+      for (std::size_t i = 0; i < w_.sizes_rule->children().size(); ++i)
+        add_size(w_.sizes_rule->children()[i], path_ + ".sizes." + std::to_string(i), most);
+    }
+    require(!w_.sizes.empty(), "sizes", "an empty list");
+    if (is_atomic(operation))
+      require(w_.sizes == std::vector<Bytes>{kAtomicBytes}, "sizes", "an atomic operates on 8 B");
+  }
+
+  /// Each once: a size names its results.
+  void add_size(const JsonNode& node, const std::string& path, Bytes most) {
+    Bytes size;
+    read_scalar(node, path, limits_for<Bytes>(range(Bytes(1), most)), &size);
+    for (const Bytes known : w_.sizes)
+      if (known == size) fail_check(document_, path, to_text(size) + " stands in the list twice");
+    w_.sizes.push_back(size);
+  }
+
+  const JsonNode& document_;
+  const std::string& path_;
+  WorkloadSpec& w_;
+};
+
+}  // namespace
+
+void check_workload(const JsonNode& document, const std::string& path, WorkloadSpec& workload,
+                    const FabricSpec& fabric) {
+  WorkloadChecker(document, path, workload).run(fabric);
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/workload_spec.h"
+
+namespace rnicsim {
+
+const char* name_of(Transport transport) {
+  switch (transport) {
+    case Transport::kRc:
+      return "rc";
+    case Transport::kUc:
+      return "uc";
+    case Transport::kUd:
+      break;
+  }
+  return "ud";
+}
+
+const char* name_of(PerftestProgram program) {
+  constexpr const char* kNames[] = {"none",        "ib_write_bw",  "ib_write_lat",
+                                    "ib_read_bw",  "ib_read_lat",  "ib_send_bw",
+                                    "ib_send_lat", "ib_atomic_bw", "ib_atomic_lat"};
+  return kNames[static_cast<unsigned>(program)];
+}
+
+const char* name_of(Operation operation) {
+  constexpr const char* kNames[] = {"write",    "write_imm",    "read",     "send",
+                                    "send_imm", "compare_swap", "fetch_add"};
+  return kNames[static_cast<unsigned>(operation)];
+}
+
+void WorkloadSpec::describe(Fields& f) {
+  describe_connection(f);
+  describe_pairs(f);
+  describe_perftest(f);
+}
+
+void WorkloadSpec::describe_connection(Fields& f) {
+  f.required().identifier("name", name, "name of the workload, in metric paths");
+  f.choice("pattern", pattern,
+           {{"pairs", WorkloadPattern::kPairs}, {"perftest", WorkloadPattern::kPerftest}},
+           "pairs: every queue pair of `from` works on its peer of `to`; perftest: one of the "
+           "programs of that name");
+  f.choice("transport", transport,
+           {{"rc", Transport::kRc}, {"uc", Transport::kUc}, {"ud", Transport::kUd}},
+           "transport service: reliable or unreliable connection, unreliable datagram");
+  f.required().field("from", from, "host that posts; of perftest the client");
+  f.required().field("to", to, "host at the other end");
+  f.field("queue_pairs", queue_pairs, range(1, 16384), "connected queue pairs");
+  f.field("path_mtu", path_mtu,
+          one_of(Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)),
+          "largest payload of a packet");
+  f.field("start", start, "when the applications start");
+  f.field("control_latency", control_latency, range(Time(), Time::s(1)),
+          "one way of the channel over which B hands address, length and rkey to A");
+  f.field("max_rd_atomic", max_rd_atomic, range(1, 16),
+          "READs and atomics that a queue pair may have outstanding");
+  f.field("max_dest_rd_atomic", max_dest_rd_atomic, range(1, 16),
+          "READs and atomics of its peer that a queue pair has resources for");
+  f.field("ack_timeout", ack_timeout, range(0, 31),
+          "n: a request is sent again when 4.096 us x 2^n pass without an answer; 0: never");
+  f.field("retry_count", retry_count, range(0, 7),
+          "how often, before the queue pair gives up with \"retry exceeded\"");
+  f.field("rnr_retry", rnr_retry, range(0, 7),
+          "how often it tries again when the peer has no receive posted; 7: for ever");
+  f.field("min_rnr_timer", min_rnr_timer, range(0, 31),
+          "code (IBTA table 46) of the pause that the receiver asks for then; 12: 0.64 ms");
+  f.optional("receive_depth", receive_depth, range(1, 32768),
+             "receives posted ahead on a queue pair; if not given queue_depth, or 512 as perftest");
+  f.check(from != to, "to", "loopback is not supported: `from` and `to` are the same host");
+}
+
+void WorkloadSpec::describe_pairs(Fields& f) {
+  f.choice("operation", operation,
+           {{"write", Operation::kWrite},
+            {"write_imm", Operation::kWriteImm},
+            {"read", Operation::kRead},
+            {"send", Operation::kSend},
+            {"send_imm", Operation::kSendImm},
+            {"compare_swap", Operation::kCompareSwap},
+            {"fetch_add", Operation::kFetchAdd}},
+           "what is posted");
+  f.field("size", size, range(Bytes(0), Bytes(std::uint64_t{1} << 31)),
+          "payload of a message (IBTA: at most 2^31 B)");
+  f.field("count", count, range(std::uint64_t{1}, std::uint64_t{10'000'000}),
+          "messages in all; they go round robin over the queue pairs");
+  f.field("warm_up", warm_up, range(std::uint64_t{0}, std::uint64_t{10'000'000}),
+          "of these, the first that statistics leave out");
+  f.field("queue_depth", queue_depth, range(1, 32768), "outstanding work requests a queue pair");
+  f.field("signal_every", signal_every, range(1, 32768), "every how manieth asks for a completion");
+  f.any("inline", inline_rule, {"boolean", "string"},
+        "whether, or up to which size, data travels in the WQE (default: false)");
+  constexpr const char* kOffsetText = ": fixed at its start, sequential, or random";
+  const auto offset = [&](const char* key, OffsetPattern& value, const std::string& text) {
+    f.choice(key, value,
+             {{"fixed", OffsetPattern::kFixed},
+              {"sequential", OffsetPattern::kSequential},
+              {"random", OffsetPattern::kRandom}},
+             text.c_str());
+  };
+  offset("remote_offset", remote_offset,
+         std::string("place in the target's region, of receives the order of their buffers") +
+             kOffsetText);
+  offset("local_offset", local_offset,
+         std::string("place in the initiator's region") + kOffsetText +
+             "; what atomics bring goes to places in turn");
+  f.optional("region", region, range(Bytes(1), Bytes(std::uint64_t{1} << 40)),
+             "registered memory of each queue pair and side; size if not given");
+  f.field("fence", fence, "every work request waits for earlier READs and atomics");
+  f.choice("completion", completion,
+           {{"polling", CompletionMode::kPolling}, {"events", CompletionMode::kEvents}},
+           "whether programs poll for completions or sleep until an interrupt says so");
+  f.field("receiver_delay", receiver_delay, range(Time(), Time::s(1)),
+          "a receiver that posts late: so long after it handed over what the initiator needs");
+  f.field("remote_write", remote_write, "whether the target's region permits remote writes");
+  f.choice("fault", fault,
+           {{"none", AccessFault::kNone},
+            {"wrong_key", AccessFault::kWrongKey},
+            {"stale_key", AccessFault::kStaleKey},
+            {"below", AccessFault::kBelow},
+            {"below_by_one", AccessFault::kBelowByOne},
+            {"beyond", AccessFault::kBeyond},
+            {"beyond_by_one", AccessFault::kBeyondByOne},
+            {"wrap", AccessFault::kWrap},
+            {"no_right", AccessFault::kNoRight},
+            {"wrong_pd", AccessFault::kWrongPd},
+            {"silent", AccessFault::kSilent}},
+           "how the address or key handed to `from` is falsified");
+  f.check(warm_up < count, "warm_up", "must be less than count");
+  f.check(signal_every <= queue_depth, "signal_every",
+          "must not exceed queue_depth, or the send queue fills without a completion");
+  f.check(!region || *region >= size, "region", "must hold at least one message of `size`");
+}
+
+void WorkloadSpec::describe_perftest(Fields& f) {
+  f.choice("test", test,
+           {{"none", PerftestProgram::kNone},
+            {"ib_write_bw", PerftestProgram::kWriteBw},
+            {"ib_write_lat", PerftestProgram::kWriteLat},
+            {"ib_read_bw", PerftestProgram::kReadBw},
+            {"ib_read_lat", PerftestProgram::kReadLat},
+            {"ib_send_bw", PerftestProgram::kSendBw},
+            {"ib_send_lat", PerftestProgram::kSendLat},
+            {"ib_atomic_bw", PerftestProgram::kAtomicBw},
+            {"ib_atomic_lat", PerftestProgram::kAtomicLat}},
+           "the program that the pattern perftest reproduces");
+  f.any("sizes", sizes_rule, {"string", "array"},
+        "message sizes: one, a list, or \"all\", the powers of two from 2 B to 8 MiB (default: 64 "
+        "KiB for bandwidth, 2 B for latency, 8 B for atomics)");
+  f.optional("tx_depth", tx_depth, range(1, 15000),
+             "outstanding work requests a queue pair; 128 for bandwidth");
+  f.optional("cq_moderation", cq_moderation, range(1, 1024),
+             "every how manieth asks for a completion; 100, 1 for one size beyond 8 KiB");
+  f.optional("inline_size", inline_size, range(Bytes(0), Bytes(988)),
+             "messages up to this size travel in their WQE; 220 B for ib_write_lat, 236 B (188 B "
+             "over ud) for ib_send_lat, else 0 B");
+  f.optional("iterations", iterations, range(5, 10'000'000),
+             "exchanges of each size and queue pair; 5000 for ib_write_bw, else 1000");
+  f.field("bidirectional", bidirectional, "both sides send at the same time");
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// One entry of a scenario's `workload`: which programs run on two hosts and what they do.
+//
+// `pairs` takes the keys from `operation` on; `perftest` (scenarios/engine/perftest_plan) those
+// from `test` on. Connection, transport and reliability belong to both.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/config_reader.h"
+#include "model/units.h"
+#include "model/verbs_types.h"
+
+namespace rnicsim {
+
+enum class WorkloadPattern : std::uint8_t { kPairs, kPerftest };
+enum class Operation : std::uint8_t {
+  kWrite,
+  kWriteImm,
+  kRead,
+  kSend,
+  kSendImm,
+  kCompareSwap,
+  kFetchAdd,
+};
+enum class CompletionMode : std::uint8_t {
+  kPolling,
+  kEvents,  ///< asleep until the completion channel has an event
+};
+/// Where in its region each message goes to or comes from, in steps of the message size.
+enum class OffsetPattern : std::uint8_t { kFixed, kSequential, kRandom };
+
+/// How the address or key that B hands to A is falsified.
+enum class AccessFault : std::uint8_t {
+  kNone,
+  kWrongKey,     ///< a key that was never issued
+  kStaleKey,     ///< the key of a region that has been deregistered
+  kBelow,        ///< an address below the region
+  kBelowByOne,   ///< one byte below
+  kBeyond,       ///< an address beyond the region
+  kBeyondByOne,  ///< the last byte is one beyond
+  kWrap,         ///< address + length passes 2^64
+  kNoRight,      ///< the region was registered without the right to the operation
+  kWrongPd,      ///< the key belongs to another protection domain
+  kSilent,       ///< it never hands anything over: the initiator waits for ever
+};
+
+enum class PerftestProgram : std::uint8_t {
+  kNone,
+  kWriteBw,
+  kWriteLat,
+  kReadBw,
+  kReadLat,
+  kSendBw,
+  kSendLat,
+  kAtomicBw,
+  kAtomicLat,
+};
+
+constexpr bool is_atomic(Operation operation) {
+  return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
+}
+constexpr bool is_send(Operation operation) {
+  return operation == Operation::kSend || operation == Operation::kSendImm;
+}
+/// It names memory of the target.
+constexpr bool has_remote_address(Operation operation) { return !is_send(operation); }
+/// The target has to post a receive for each.
+constexpr bool takes_receive(Operation operation) {
+  return is_send(operation) || operation == Operation::kWriteImm;
+}
+/// The answer is data, which the initiator's NIC keeps room for.
+constexpr bool brings_data(Operation operation) {
+  return operation == Operation::kRead || is_atomic(operation);
+}
+
+constexpr Bytes kAtomicBytes{8};
+/// What stands before the payload in the receive buffer of a datagram.
+constexpr Bytes kGrhBytes{40};
+
+struct WorkloadSpec {
+  std::string name;
+  WorkloadPattern pattern = WorkloadPattern::kPairs;
+  Transport transport = Transport::kRc;
+  std::string from;
+  std::string to;
+  std::uint32_t queue_pairs = 1;
+  Bytes path_mtu{4096};
+  Time start;
+  Time control_latency = Time::us(10);
+  std::uint8_t max_rd_atomic = 16;
+  std::uint8_t max_dest_rd_atomic = 16;
+  std::uint8_t ack_timeout = 14;
+  std::uint8_t retry_count = 7;
+  std::uint8_t rnr_retry = 7;
+  std::uint8_t min_rnr_timer = 12;
+  std::optional<std::uint32_t> receive_depth;
+
+  Operation operation = Operation::kWrite;
+  Bytes size{65536};
+  std::uint64_t count = 1;
+  std::uint64_t warm_up = 0;        ///< of count, the first that statistics leave out
+  std::uint32_t queue_depth = 128;  ///< outstanding work requests of a queue pair
+  std::uint32_t signal_every = 1;
+  AnyJson inline_rule;  ///< as the file has it
+  Bytes inline_up_to;   ///< messages up to this size travel in their WQE; 0: none
+  OffsetPattern remote_offset = OffsetPattern::kFixed;
+  OffsetPattern local_offset = OffsetPattern::kFixed;
+  std::optional<Bytes> region;
+  bool fence = false;
+  CompletionMode completion = CompletionMode::kPolling;
+  Time receiver_delay;
+  bool remote_write = true;
+  AccessFault fault = AccessFault::kNone;
+
+  PerftestProgram test = PerftestProgram::kNone;
+  AnyJson sizes_rule;  ///< as the file has it
+  std::optional<std::uint32_t> tx_depth;
+  std::optional<std::uint32_t> cq_moderation;
+  std::optional<Bytes> inline_size;
+  std::optional<std::uint32_t> iterations;
+  bool bidirectional = false;
+  std::vector<Bytes> sizes;  ///< of `sizes_rule`, or the program's default
+
+  void describe(Fields& f);
+
+  /// From one message's place in a region to the next one's.
+  Bytes step() const { return transport == Transport::kUd ? size + kGrhBytes : size; }
+  /// Of either side's region: at least one message for each queue pair, and of atomics one answer
+  /// for each that may be outstanding.
+  Bytes region_size() const {
+    const std::uint64_t places = is_atomic(operation) ? queue_depth : 1;
+    const Bytes least = std::max(step(), Bytes(1)) * (queue_pairs * places);
+    return std::max(region.value_or(least), least);
+  }
+
+ private:
+  void describe_connection(Fields& f);
+  void describe_pairs(Fields& f);
+  void describe_perftest(Fields& f);
+};
+
+/// As scenario files write it.
+const char* name_of(Transport transport);
+const char* name_of(PerftestProgram program);
+const char* name_of(Operation operation);
+
+}  // namespace rnicsim

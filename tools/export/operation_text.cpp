@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "tools/export/operation_text.h"
+
+#include <fmt/format.h>
+
+#include "scenarios/engine/perftest_plan.h"
+#include "tools/export/value_text.h"
+
+namespace rnicsim {
+
+Operation operation_in(const WorkloadSpec& workload) {
+  return workload.pattern == WorkloadPattern::kPerftest ? operation_of(workload.test)
+                                                        : workload.operation;
+}
+
+std::string deed_text(const WorkloadSpec& w) {
+  if (w.pattern == WorkloadPattern::kPerftest)
+    return fmt::format("{} runs {} {} {}", w.from, name_of(w.test),
+                       w.bidirectional ? "in both directions with" : "against", w.to);
+  const std::string size = short_text(w.size);
+  switch (w.operation) {
+    case Operation::kWrite:
+      return fmt::format("{} writes {} to {}", w.from, size, w.to);
+    case Operation::kWriteImm:
+      return fmt::format("{} writes {} with immediate to {}", w.from, size, w.to);
+    case Operation::kRead:
+      return fmt::format("{} reads {} from {}", w.from, size, w.to);
+    case Operation::kSend:
+      return fmt::format("{} sends {} to {}", w.from, size, w.to);
+    case Operation::kSendImm:
+      return fmt::format("{} sends {} with immediate to {}", w.from, size, w.to);
+    case Operation::kCompareSwap:
+      return fmt::format("{} compares and swaps {} of {}", w.from, size, w.to);
+    case Operation::kFetchAdd:
+      break;
+  }
+  return fmt::format("{} fetches and adds to {} of {}", w.from, size, w.to);
+}
+
+std::string handed_over_text(const WorkloadSpec& workload) {
+  const Operation operation = operation_in(workload);
+  if (is_send(operation)) return "which queue pairs it may send to";
+  const char* verb = operation == Operation::kRead ? "read"
+                     : is_atomic(operation)        ? "operate"
+                                                   : "write";
+  return fmt::format("where it may {}: address, length and rkey", verb);
+}
+
+}  // namespace rnicsim
