@@ -12,6 +12,11 @@ void DriverConfig::describe(Fields& f) {
   f.field("log_keys", log_keys, range(1, 24), "log2 of the number of memory keys");
   f.field("log_srqs", log_srqs, range(1, 24),
           "log2 of the number of shared receive queue contexts");
+  f.choice("key_allocation", key_allocation,
+           {{"sequential", KeyAllocation::kSequential}, {"random", KeyAllocation::kRandom}},
+           "how keys of regions are chosen: one after the other, or at random");
+  f.field("key_seed", key_seed, range(std::uint64_t{0}, ~std::uint64_t{0}),
+          "seed of random key allocation");
   f.field("syscall", syscall, cycles, "a system call, in and out");
   f.field("command", command, cycles, "writing a command entry and ringing its doorbell");
   f.field("command_poll", command_poll, range(Cycles(1), Cycles(1000000)),

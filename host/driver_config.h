@@ -14,11 +14,19 @@ namespace rnicsim {
 
 class Fields;
 
+/// How the driver chooses the key of a region or window.
+enum class KeyAllocation : std::uint8_t {
+  kSequential,  ///< an index that became free, latest first, else the next; variants from 1 on
+  kRandom,      ///< any free index, and a variant of any value to begin with
+};
+
 struct DriverConfig {
   std::uint8_t log_qps = 16;
   std::uint8_t log_cqs = 16;
   std::uint8_t log_keys = 18;
   std::uint8_t log_srqs = 10;
+  KeyAllocation key_allocation = KeyAllocation::kSequential;
+  std::uint64_t key_seed = 1;  ///< of random allocation
 
   Cycles syscall{700};           ///< into the kernel and back, with the verbs' own dispatch
   Cycles command{350};           ///< write a command entry and its doorbell

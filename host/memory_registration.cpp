@@ -21,9 +21,8 @@ MemoryRegistration::MemoryRegistration(const DriverConfig& config, Memory& memor
       frames_(frames),
       commands_(commands),
       guard_(guard),
-      probe_(probe) {
-  by_index_.emplace_back();
-}
+      probe_(probe),
+      random_(config.key_seed) {}
 
 Result<MemoryRegion> MemoryRegistration::add(CpuTask& task, PageTable& pages, PdNumber pd,
                                              VirtualAddress address, std::uint64_t length,
@@ -93,9 +92,9 @@ Result<MemoryRegion> MemoryRegistration::add(CpuTask& task, PageTable& pages, Pd
 Errno MemoryRegistration::remove(CpuTask& task, MemoryKey key) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
   const std::uint32_t index = key.index();
-  if (index >= by_index_.size()) return Errno::kInvalid;
-  Region& region = by_index_[index];
-  if (!region.used || region.window || region.variant != key.variant()) return Errno::kInvalid;
+  Region* found = find(index);
+  if (found == nullptr || found->window || found->variant != key.variant()) return Errno::kInvalid;
+  Region& region = *found;
   region.used = false;
   std::uint8_t entry[abi::KeyEntry::kBytes];
   memory_.load(key_address(index), entry, sizeof entry);
@@ -140,13 +139,13 @@ Result<MemoryWindow> MemoryRegistration::add_window(CpuTask& task, PdNumber pd) 
 Errno MemoryRegistration::remove_window(CpuTask& task, MemoryKey key) {
   task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
   const std::uint32_t index = key.index();
-  if (index >= by_index_.size() || !by_index_[index].used || !by_index_[index].window)
-    return Errno::kInvalid;
+  Region* window = find(index);
+  if (window == nullptr || !window->window) return Errno::kInvalid;
   write_invalid_key(key);
   if (commands_.execute(task, abi::CommandOpcode::kDisableKey, index) != abi::CommandStatus::kOk)
     return Errno::kIo;
   // The next user of the index goes on from the key that the window had last.
-  by_index_[index].variant = key.variant();
+  window->variant = key.variant();
   give_index(index);
   return Errno::kOk;
 }
@@ -157,26 +156,47 @@ DmaGuard::Frames MemoryRegistration::frames_of(const Region& region,
           log_of(mapping.page_size)};
 }
 
+MemoryRegistration::Region* MemoryRegistration::find(std::uint32_t index) {
+  const auto found = by_index_.find(index);
+  return found != by_index_.end() && found->second.used ? &found->second : nullptr;
+}
+
+/// 0: there is none left.
 std::uint32_t MemoryRegistration::take_index() {
-  std::uint32_t index = 0;
-  if (!free_index_.empty()) {
-    index = free_index_.back();
-    free_index_.pop_back();
-  } else {
-    if (by_index_.size() >> config_.log_keys != 0) return 0;
-    index = static_cast<std::uint32_t>(by_index_.size());
-    by_index_.emplace_back();
-  }
+  const bool random = config_.key_allocation == KeyAllocation::kRandom;
+  const std::uint32_t index = random ? random_index() : next_index();
+  if (index == 0) return 0;
   Region& region = by_index_[index];
   region.used = true;
   ++region.variant;
   return index;
 }
 
+std::uint32_t MemoryRegistration::next_index() {
+  if (free_index_.empty()) return next_index_ >> config_.log_keys != 0 ? 0 : next_index_++;
+  const std::uint32_t index = free_index_.back();
+  free_index_.pop_back();
+  return index;
+}
+
+/// The first free one from a random one on.
+std::uint32_t MemoryRegistration::random_index() {
+  const std::uint32_t count = (1u << config_.log_keys) - 1;
+  const auto first = static_cast<std::uint32_t>(random_.below(count));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t index = 1 + (first + i) % count;
+    if (find(index) != nullptr) continue;
+    const auto [region, is_new] = by_index_.try_emplace(index);
+    if (is_new) region->second.variant = static_cast<std::uint8_t>(random_.next());
+    return index;
+  }
+  return 0;
+}
+
 void MemoryRegistration::give_index(std::uint32_t index) {
   by_index_[index].used = false;
   by_index_[index].window = false;
-  free_index_.push_back(index);
+  if (config_.key_allocation == KeyAllocation::kSequential) free_index_.push_back(index);
 }
 
 bool MemoryRegistration::build_table(Region& region, const PageTable::Mapping& mapping) {

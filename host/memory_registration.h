@@ -9,6 +9,10 @@
 // so that the NIC can tell a stale key from one never issued. The guard (host/dma_guard) is told
 // which frames a region has.
 //
+// Keys are chosen in sequence or at random (DriverConfig::key_allocation); random ones are harder
+// to guess, and begin with a variant of any value, so that the NIC may take one that was never
+// issued for a stale one.
+//
 // A memory window of type 2 is a key entry that is not valid until a work queue entry binds it. The
 // NIC refuses to forget a region that has windows; its entry is then put back, but meanwhile an
 // access to the region may have been refused. The guard knows nothing of windows: they lie within
@@ -18,7 +22,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <vector>
 
 #include "host/command_channel.h"
@@ -30,6 +34,7 @@
 #include "host/result.h"
 #include "model/nic_abi.h"
 #include "model/probe.h"
+#include "model/random.h"
 
 namespace rnicsim {
 
@@ -83,6 +88,10 @@ class MemoryRegistration {
   };
   static DmaGuard::Frames frames_of(const Region& region, const PageTable::Mapping& mapping);
   std::uint32_t take_index();
+  std::uint32_t next_index();
+  std::uint32_t random_index();
+  /// Of a key's index, if it is in use.
+  Region* find(std::uint32_t index);
   void give_index(std::uint32_t index);
   bool build_table(Region& region, const PageTable::Mapping& mapping);
   void free_table(Region& region);
@@ -101,8 +110,10 @@ class MemoryRegistration {
   DmaGuard& guard_;
   Probe& probe_;
   PhysicalAddress key_table_;
-  std::deque<Region> by_index_;  ///< index 0 stays unused: key 0 is never valid; entries never move
-  std::vector<std::uint32_t> free_index_;  ///< used before, latest last
+  std::map<std::uint32_t, Region> by_index_;  ///< used now or before; entries never move
+  std::uint32_t next_index_ = 1;              ///< index 0 stays unused: key 0 is never valid
+  std::vector<std::uint32_t> free_index_;     ///< used before, latest last
+  Random random_;
   std::uint64_t regions_ = 0;
   std::uint64_t table_pages_ = 0;
 };

@@ -86,13 +86,28 @@ void Endpoint::prepare(CpuTask& task, Bytes length, AccessFlags access) {
   const Errno opened = machine_.driver(0).bring_up(task);
   if (opened == Errno::kNoMemory) out_of_memory("the driver's tables fit nowhere");
   require(opened, "opening the device");
+  const VirtualAddress address = map(length);
+  pd = process.verbs.alloc_pd(task);
+  region = register_memory(task, address, length, access);
+}
+
+MemoryRegion Endpoint::add_region(CpuTask& task, Bytes length, AccessFlags access) {
+  return register_memory(task, map(length), length, access);
+}
+
+VirtualAddress Endpoint::map(Bytes length) {
   const auto address = process.pages.map(length, machine_.config().memory.buffer_pages());
   if (!address) out_of_memory("a buffer of " + to_text(length) + " fits nowhere");
-  pd = process.verbs.alloc_pd(task);
-  const auto registered = process.verbs.reg_mr(task, pd, *address, length.count(), access);
-  if (registered.error == Errno::kNoMemory) out_of_memory("a translation table fits nowhere");
+  return *address;
+}
+
+MemoryRegion Endpoint::register_memory(CpuTask& task, VirtualAddress address, Bytes length,
+                                       AccessFlags access) {
+  const auto registered = process.verbs.reg_mr(task, pd, address, length.count(), access);
+  if (registered.error == Errno::kNoMemory)
+    out_of_memory("a translation table or a key is not to be had");
   require(registered.error, "reg_mr");
-  region = registered.value;
+  return registered.value;
 }
 
 CompletionQueue* Endpoint::create_cq(CpuTask& task, std::uint32_t entries) {
@@ -120,6 +135,7 @@ void Endpoint::create_queue_pairs(CpuTask& task, const Plan& plan) {
   init.max_send_requests = plan.sends * blocks_of_request(spec, plan.inline_up_to);
   init.max_inline = static_cast<std::uint32_t>(plan.inline_up_to.count());
   init.max_recv_requests = plan.receives;
+  access_ = plan.access;
   for (std::uint32_t i = 0; i < spec.queue_pairs; ++i) {
     const auto qp = process.verbs.create_qp(task, init);
     require(qp.error, "create_qp");
@@ -179,6 +195,15 @@ void Endpoint::connect(CpuTask& task, const Introduction& peer) {
   for (std::size_t i = 0; i < qps.size(); ++i) {
     require(process.verbs.modify_qp(task, qps[i], ready_to_receive(i, peer)), "modify_qp to RTR");
     require(process.verbs.modify_qp(task, qps[i], ready_to_send(i)), "modify_qp to RTS");
+  }
+}
+
+void Endpoint::reset(CpuTask& task) {
+  QpAttributes attributes;
+  attributes.state = QpState::kReset;
+  for (QueuePair* qp : qps) {
+    require(process.verbs.modify_qp(task, qp, attributes), "modify_qp to RESET");
+    to_init(task, qp, access_);
   }
 }
 

@@ -43,10 +43,15 @@ class Endpoint {
 
   /// A buffer in the process's memory, registered.
   void prepare(CpuTask& task, Bytes length, AccessFlags access);
+  /// One more, of the same protection domain.
+  MemoryRegion add_region(CpuTask& task, Bytes length, AccessFlags access);
   void create_queue_pairs(CpuTask& task, const Plan& plan);
   Introduction introduce() const;
   /// INIT -> RTR -> RTS.
   void connect(CpuTask& task, const Introduction& peer);
+  /// To RESET, whatever state they are in, and to INIT, so as to connect again. REQUIRES: nothing
+  /// is left to be polled.
+  void reset(CpuTask& task);
   /// How many of its queue pairs are in ERR.
   std::uint64_t count_in_error(CpuTask& task);
 
@@ -73,6 +78,9 @@ class Endpoint {
   const char* doing = "starting";
 
  private:
+  VirtualAddress map(Bytes length);
+  MemoryRegion register_memory(CpuTask& task, VirtualAddress address, Bytes length,
+                               AccessFlags access);
   void to_init(CpuTask& task, QueuePair* qp, AccessFlags access);
   QpAttributes ready_to_receive(std::size_t i, const Introduction& peer) const;
   QpAttributes ready_to_send(std::size_t i) const;
@@ -84,6 +92,7 @@ class Endpoint {
   CpuCore& core_;
   Probe probe_;
   std::optional<Introduction> peer_;
+  AccessFlags access_;
   std::vector<std::unique_ptr<SoftwareThread>> threads_;
   std::size_t running_ = 0;
 };

@@ -51,6 +51,7 @@ Operation operation_of(PerftestProgram program) {
 }
 
 std::uint64_t messages_of(const WorkloadSpec& spec) {
+  if (spec.pattern == WorkloadPattern::kRkeyGuessing) return spec.tries.value_or(1);
   return spec.pattern == WorkloadPattern::kPerftest ? PerftestPlan(spec).messages(spec.queue_pairs)
                                                     : spec.count;
 }

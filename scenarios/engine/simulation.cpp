@@ -7,6 +7,7 @@
 #include "model/invariant.h"
 #include "scenarios/engine/pair_workload.h"
 #include "scenarios/engine/perftest_workload.h"
+#include "scenarios/engine/rkey_guessing.h"
 #include "scenarios/engine/system.h"
 #include "scenarios/engine/timeline.h"
 
@@ -90,6 +91,9 @@ class Simulation {
     if (spec.pattern == WorkloadPattern::kPerftest)
       return std::make_unique<PerftestWorkload>(system_, spec, scenario_, from, to, observer_,
                                                 timeline_.get());
+    if (spec.pattern == WorkloadPattern::kRkeyGuessing)
+      return std::make_unique<RkeyGuessing>(system_, spec, scenario_, from, to, observer_,
+                                            timeline_.get());
     return std::make_unique<PairWorkload>(system_, spec, scenario_, from, to, observer_,
                                           timeline_.get());
   }

@@ -11,6 +11,9 @@
 namespace rnicsim {
 namespace {
 
+constexpr std::uint32_t kTries = 64;
+constexpr std::uint32_t kTargetRegions = 16;
+
 /// The largest frame around a payload of the path MTU.
 Bytes header_bytes(Operation operation, Transport transport, const FabricSpec& fabric) {
   std::size_t bytes = EthernetHeader::kBytes +
@@ -51,10 +54,13 @@ class WorkloadChecker {
   void run(const FabricSpec& fabric) {
     if (w_.pattern == WorkloadPattern::kPerftest)
       perftest();
+    else if (w_.pattern == WorkloadPattern::kRkeyGuessing)
+      rkey_guessing();
     else
       pairs();
-    const Operation operation =
-        w_.pattern == WorkloadPattern::kPerftest ? operation_of(w_.test) : w_.operation;
+    const Operation operation = w_.pattern == WorkloadPattern::kPerftest ? operation_of(w_.test)
+                                : w_.pattern == WorkloadPattern::kRkeyGuessing ? Operation::kRead
+                                                                               : w_.operation;
     const Bytes headers = header_bytes(operation, w_.transport, fabric);
     const Bytes mtu = fabric.link.config.mtu;
     if (w_.path_mtu + headers > mtu)
@@ -70,7 +76,7 @@ class WorkloadChecker {
     if (!holds) fail(key, problem);
   }
 
-  void pairs() {
+  void refuse_keys_of_perftest() const {
     const char* const kPerftest = "belongs to the pattern \"perftest\"";
     require(w_.test == PerftestProgram::kNone, "test", kPerftest);
     require(w_.sizes_rule == nullptr, "sizes", kPerftest);
@@ -79,6 +85,17 @@ class WorkloadChecker {
     require(!w_.inline_size, "inline_size", kPerftest);
     require(!w_.iterations, "iterations", kPerftest);
     require(!w_.bidirectional, "bidirectional", kPerftest);
+  }
+
+  void refuse_keys_of_rkey_guessing() const {
+    const char* const kGuessing = "belongs to the pattern \"rkey_guessing\"";
+    require(!w_.tries, "tries", kGuessing);
+    require(!w_.target_regions, "target_regions", kGuessing);
+  }
+
+  void pairs() {
+    refuse_keys_of_perftest();
+    refuse_keys_of_rkey_guessing();
     require(transport_has(w_.transport, w_.operation), "operation",
             in_quotes(name_of(w_.operation)) + " is no operation of transport " +
                 in_quotes(name_of(w_.transport)));
@@ -141,6 +158,7 @@ class WorkloadChecker {
     require(w_.test != PerftestProgram::kNone, "test",
             "the pattern \"perftest\" needs the name of a program, such as \"ib_write_bw\"");
     refuse_keys_of_pairs();
+    refuse_keys_of_rkey_guessing();
     const Operation operation = operation_of(w_.test);
     require(
         transport_has(w_.transport, operation), "transport",
@@ -159,6 +177,16 @@ class WorkloadChecker {
     require(w_.inline_size.value_or(Bytes(0)) <= max_inline(operation, w_.transport), "inline_size",
             "a WQE holds at most " + to_text(max_inline(operation, w_.transport)));
     interpret_sizes(operation);
+  }
+
+  void rkey_guessing() {
+    refuse_keys_of_pairs();
+    refuse_keys_of_perftest();
+    require(w_.transport == Transport::kRc, "transport", "READs need \"rc\"");
+    require(w_.queue_pairs == 1, "queue_pairs", "the attacker has one queue pair");
+    require(!w_.receive_depth, "receive_depth", "READs take no receives");
+    w_.tries = w_.tries.value_or(kTries);
+    w_.target_regions = w_.target_regions.value_or(kTargetRegions);
   }
 
   void refuse_keys_of_pairs() const {

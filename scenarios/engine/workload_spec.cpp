@@ -32,14 +32,18 @@ void WorkloadSpec::describe(Fields& f) {
   describe_connection(f);
   describe_pairs(f);
   describe_perftest(f);
+  describe_rkey_guessing(f);
 }
 
 void WorkloadSpec::describe_connection(Fields& f) {
   f.required().identifier("name", name, "name of the workload, in metric paths");
   f.choice("pattern", pattern,
-           {{"pairs", WorkloadPattern::kPairs}, {"perftest", WorkloadPattern::kPerftest}},
+           {{"pairs", WorkloadPattern::kPairs},
+            {"perftest", WorkloadPattern::kPerftest},
+            {"rkey_guessing", WorkloadPattern::kRkeyGuessing}},
            "pairs: every queue pair of `from` works on its peer of `to`; perftest: one of the "
-           "programs of that name");
+           "programs of that name; rkey_guessing: `from` tries keys until it can read what `to` "
+           "did not give it the key of");
   f.choice("transport", transport,
            {{"rc", Transport::kRc}, {"uc", Transport::kUc}, {"ud", Transport::kUd}},
            "transport service: reliable or unreliable connection, unreliable datagram");
@@ -156,6 +160,14 @@ void WorkloadSpec::describe_perftest(Fields& f) {
   f.optional("iterations", iterations, range(5, 10'000'000),
              "exchanges of each size and queue pair; 5000 for ib_write_bw, else 1000");
   f.field("bidirectional", bidirectional, "both sides send at the same time");
+}
+
+void WorkloadSpec::describe_rkey_guessing(Fields& f) {
+  f.optional("tries", tries, range(1, 1'000'000),
+             "keys that the attacker tries at most; 64 if not given");
+  f.optional("target_regions", target_regions, range(1, 65536),
+             "regions that the target registers, the last with what the attacker wants; 16 if not "
+             "given");
 }
 
 }  // namespace rnicsim

@@ -2,7 +2,8 @@
 // One entry of a scenario's `workload`: which programs run on two hosts and what they do.
 //
 // `pairs` takes the keys from `operation` on; `perftest` (scenarios/engine/perftest_plan) those
-// from `test` on. Connection, transport and reliability belong to both.
+// from `test` on, `rkey_guessing` those from `tries` on. Connection, transport and reliability
+// belong to all.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 
 namespace rnicsim {
 
-enum class WorkloadPattern : std::uint8_t { kPairs, kPerftest };
+enum class WorkloadPattern : std::uint8_t { kPairs, kPerftest, kRkeyGuessing };
 enum class Operation : std::uint8_t {
   kWrite,
   kWriteImm,
@@ -126,6 +127,9 @@ struct WorkloadSpec {
   bool bidirectional = false;
   std::vector<Bytes> sizes;  ///< of `sizes_rule`, or the program's default
 
+  std::optional<std::uint32_t> tries;
+  std::optional<std::uint32_t> target_regions;
+
   void describe(Fields& f);
 
   /// From one message's place in a region to the next one's.
@@ -142,6 +146,7 @@ struct WorkloadSpec {
   void describe_connection(Fields& f);
   void describe_pairs(Fields& f);
   void describe_perftest(Fields& f);
+  void describe_rkey_guessing(Fields& f);
 };
 
 /// As scenario files write it.

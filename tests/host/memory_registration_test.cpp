@@ -2,6 +2,7 @@
 #include "host/memory_registration.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 #include <vector>
 
 #include "model/invariant.h"
@@ -217,6 +218,60 @@ TEST_CASE(
     host.nic.next_command = abi::CommandStatus::kBadObject;
     REQUIRE(regions.add_window(task, PdNumber(4)).error == Errno::kIo);
     REQUIRE(regions.regions() == 0);
+  }));
+}
+
+TEST_CASE("Random keys are all different and in no order, the same for the same seed") {
+  DriverConfig config;
+  config.key_allocation = KeyAllocation::kRandom;
+  config.log_keys = 5;
+  config.key_seed = 7;
+  SoftwareHost host(true, config);
+  REQUIRE(host.run([&](CpuTask& task) {
+    REQUIRE(host.driver.bring_up(task) == Errno::kOk);
+    MemoryRegistration& regions = host.driver.regions();
+    std::vector<MemoryWindow> windows;
+    std::set<std::uint32_t> indices;
+    std::set<std::uint8_t> variants;
+    unsigned ascents = 0;
+    for (int i = 0; i < 31; ++i) {
+      windows.push_back(regions.add_window(task, PdNumber(1)).value);
+      const MemoryKey key = windows.back().rkey;
+      REQUIRE(host.nic.key_entry(key.index()).key == key);
+      if (i != 0 && key.index() > windows[windows.size() - 2].rkey.index()) ++ascents;
+      indices.insert(key.index());
+      variants.insert(key.variant());
+    }
+    REQUIRE(indices.size() == 31);
+    REQUIRE(*indices.begin() == 1);
+    REQUIRE(*indices.rbegin() == 31);
+    REQUIRE(variants.size() > 20);
+    REQUIRE(ascents > 5);
+    REQUIRE(ascents < 25);
+    REQUIRE(regions.add_window(task, PdNumber(1)).error == Errno::kNoMemory);
+    // The one index that is free is taken again, with the next variant.
+    REQUIRE(regions.remove_window(task, windows[9].rkey) == Errno::kOk);
+    const MemoryKey again = regions.add_window(task, PdNumber(1)).value.rkey;
+    REQUIRE(again.index() == windows[9].rkey.index());
+    REQUIRE(again.variant() == static_cast<std::uint8_t>(windows[9].rkey.variant() + 1));
+  }));
+}
+
+TEST_CASE("A region that the NIC says is busy keeps its key, its pages and its place") {
+  SoftwareHost host;
+  REQUIRE(host.run([&](CpuTask& task) {
+    REQUIRE(host.driver.bring_up(task) == Errno::kOk);
+    const auto buffer = host.pages.map(Bytes(4096), PageSize::k4KiB);
+    const MemoryRegion region =
+        host.verbs.reg_mr(task, PdNumber(5), *buffer, 4096, kRemoteWrite).value;
+    host.nic.next_command = abi::CommandStatus::kBusy;
+    REQUIRE(host.verbs.dereg_mr(task, region) == Errno::kBusy);
+    REQUIRE(host.nic.key_entry(region.rkey.index()).valid);
+    check_pages(host, region, 4096);
+    REQUIRE(guard_permits(host, *buffer, 1));
+    REQUIRE(host.nic.commands.back().opcode == abi::CommandOpcode::kEnableKey);
+    REQUIRE(host.verbs.dereg_mr(task, region) == Errno::kOk);
+    REQUIRE_FALSE(guard_permits(host, *buffer, 1));
   }));
 }
 

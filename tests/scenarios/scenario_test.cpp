@@ -404,6 +404,24 @@ TEST_CASE("a perftest takes its program's defaults") {
         50);
 }
 
+TEST_CASE("the guessing of keys refuses what belongs to other patterns, and they what is its own") {
+  const auto guessing_failure = [](const std::string& members) {
+    return workload_failure(R"("pattern": "rkey_guessing", )" + members);
+  };
+  CHECK(guessing_failure(R"("count": 5)") ==
+        "x.json:1: workload.0.count: belongs to the pattern \"pairs\"");
+  CHECK(guessing_failure(R"("iterations": 5)") ==
+        "x.json:1: workload.0.iterations: belongs to the pattern \"perftest\"");
+  CHECK(guessing_failure(R"("transport": "uc")") ==
+        "x.json:1: workload.0.transport: READs need \"rc\"");
+  CHECK(guessing_failure(R"("queue_pairs": 2)") ==
+        "x.json:1: workload.0.queue_pairs: the attacker has one queue pair");
+  CHECK(workload_failure(R"("tries": 5)") ==
+        "x.json:1: workload.0.tries: belongs to the pattern \"rkey_guessing\"");
+  CHECK(workload_failure(R"("pattern": "perftest", "test": "ib_write_bw", "target_regions": 5)") ==
+        "x.json:1: workload.0.target_regions: belongs to the pattern \"rkey_guessing\"");
+}
+
 TEST_CASE("a perftest refuses what its program does not have") {
   const auto perftest_failure = [](const std::string& members) {
     return workload_failure(R"("pattern": "perftest", )" + members);

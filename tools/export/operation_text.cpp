@@ -9,6 +9,7 @@
 namespace rnicsim {
 
 Operation operation_in(const WorkloadSpec& workload) {
+  if (workload.pattern == WorkloadPattern::kRkeyGuessing) return Operation::kRead;
   return workload.pattern == WorkloadPattern::kPerftest ? operation_of(workload.test)
                                                         : workload.operation;
 }
@@ -17,6 +18,8 @@ std::string deed_text(const WorkloadSpec& w) {
   if (w.pattern == WorkloadPattern::kPerftest)
     return fmt::format("{} runs {} {} {}", w.from, name_of(w.test),
                        w.bidirectional ? "in both directions with" : "against", w.to);
+  if (w.pattern == WorkloadPattern::kRkeyGuessing)
+    return fmt::format("{} guesses a key of {}", w.from, w.to);
   const std::string size = short_text(w.size);
   switch (w.operation) {
     case Operation::kWrite:

@@ -67,6 +67,10 @@ class Summary {
                                     count_text(value(path + "completed")), count_text(messages),
                                     messages == 1 ? "message" : "messages"));
     troubles(path);
+    if (workload.pattern == WorkloadPattern::kRkeyGuessing) {
+      describe_guessing(path);
+      return;
+    }
     if (value(path + "completed") == 0) return;
     if (workload.pattern == WorkloadPattern::kPerftest) {
       for (const std::string& row : perftest_table(workload, run_.result.metrics))
@@ -86,6 +90,16 @@ class Summary {
                          text(path + "latency.max")));
     line("", fmt::format("goodput {}, {} messages/s", text(path + "goodput"),
                          count_text(std::round(value(path + "message_rate")))));
+  }
+
+  void describe_guessing(const std::string& path) {
+    line("", fmt::format("{} tries, {} refused; each puts the queue pairs of both ends in error",
+                         count_text(value(path + "tries")), count_text(value(path + "naks"))));
+    if (find(path + "time_per_try") == nullptr) return;
+    line("", fmt::format("{} a try with connecting again; a hit is to be expected after {} with "
+                         "keys in sequence, {} with random keys",
+                         text(path + "time_per_try"), text(path + "expected_time.sequential"),
+                         text(path + "expected_time.random")));
   }
 
   /// What the packets are made of, and where they may go.
