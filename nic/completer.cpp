@@ -332,6 +332,7 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
     if (status == CompletionStatus::kSuccess) ++completed_;
     qp.outstanding.pop();
   }
+  if (qp.outstanding.empty() && !qp.started) retransmitter_->stop_timer(qp);
   if (qp.failed) return flush_unsent(qp, ready);
   if (answered) requester_->ready(qp);
   return true;

@@ -770,9 +770,18 @@ bool Responder::answer(Slot& slot) {
   owed.original = slot.original;
   owed.id = slot.packet->work_request;
   owed.again = slot.again || slot.verdict == Verdict::kAgain;
+  if (slot.again) forget_answers(qp, owed.psn);
   qp.owed.push(owed);
   read_responder_->owes(qp);
   return true;
+}
+
+/// Who asks again for a READ asks again for all that follows it, too: that would come twice, and what
+/// is wanted only after it.
+void Responder::forget_answers(NicQueuePair& qp, Psn psn) {
+  std::size_t kept = 0;
+  while (kept < qp.owed.size() && qp.owed.at(kept).psn - psn < 0) ++kept;
+  qp.owed.truncate(kept);
 }
 
 /// The next packet of the same queue pair is through as well: its acknowledgement says it all.

@@ -179,6 +179,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   bool refuse_late(Slot& slot);
   bool write_completion(Slot& slot);
   bool answer(Slot& slot);
+  static void forget_answers(NicQueuePair& qp, Psn psn);
   bool is_coalesced(const Slot& slot);
   bool send_acknowledge(Slot& slot, NicQueuePair& qp, const abi::QpContext& context);
   bool waits_for_key(const Slot& next);
