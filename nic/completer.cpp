@@ -110,7 +110,7 @@ void Completer::take_acknowledge(NicQueuePair& qp, abi::QpContext& context, cons
   ++(aeth.is_ack() ? acks_ : naks_);
   if (answer_lost(qp, context, limit, ready)) return;
   acknowledge(qp, limit, ready);
-  if (aeth.is_ack() || !sends(context.state)) return;
+  if (aeth.is_ack() || qp.failed) return;
   if (limit - qp.acked < 0) {
     ++unexpected_;  // what it complains of has been acknowledged since
   } else if (aeth.is_rnr_nak()) {
@@ -128,10 +128,13 @@ bool Completer::answer_lost(NicQueuePair& qp, abi::QpContext& context, Psn limit
     const OutstandingRead& read = qp.reads.at(i);
     if (read.answered) continue;
     if (read.next_psn - limit >= 0) return false;
-    ++lost_answers_;
     const Psn missing = read.next_psn;
     acknowledge(qp, missing, ready);
+    // What is still on its way behind the gap says nothing new.
+    if (qp.answer_missed) return true;
+    ++lost_answers_;
     retransmitter_->missing(qp, context, missing);
+    qp.answer_missed = true;
     return true;
   }
   return false;
@@ -157,6 +160,7 @@ void Completer::take_answer(NicQueuePair& qp, abi::QpContext& context, const Pac
   probe(ready, ProbeKind::kAnswerReceived, read.id, packet->id, psn.value(),
         packet->payload_length.count());
   ++answers_;
+  qp.answer_missed = false;
   const auto bytes = static_cast<std::uint32_t>(read.atomic ? sizeof(std::uint64_t)
                                                             : packet->payload_length.count());
   answered_ += Bytes(bytes);
@@ -286,6 +290,7 @@ void Completer::go_on() {
 void Completer::advance(NicQueuePair& qp, Time ready) {
   if (qp.completing) return;
   if (completing_.empty() && complete_some(qp, ready)) return;
+  if (qp.completing) return;  // it failed meanwhile, and waits already
   qp.completing = true;
   completing_.push(&qp);
   if (completing_.size() == 1) return;
@@ -304,7 +309,8 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
     CompletionStatus status = CompletionStatus::kSuccess;
     if (front.local_error != CompletionStatus::kSuccess && !qp.failed) {
       retry_failed(qp.qpn.value());
-      break;
+      if (!qp.failed) break;
+      continue;
     }
     if (!done && !qp.failed) break;
     if (!done || front.local_error != CompletionStatus::kSuccess)
@@ -312,6 +318,7 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
     if (status != CompletionStatus::kSuccess || front.signaled) {
       if (wait_for_writer()) {
         if (status != CompletionStatus::kSuccess) qp.failure = status;
+        if (answered) requester_->ready(qp);
         return false;
       }
       complete(qp, front, status, ready);

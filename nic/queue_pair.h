@@ -145,6 +145,7 @@ struct NicQueuePair {
   // Completer
   Ring<OutstandingMessage> outstanding;
   Ring<OutstandingRead> reads;
+  bool answer_missed = false;  ///< a gap in the answers has been acted upon, and is still there
   std::uint32_t scatter_epoch = 0;  ///< answers of an earlier epoch are not written any more
   Psn acked;  ///< everything before has been acknowledged (but for READs that `reads` still has)
   bool failed = false;  ///< in error: `failure` for the oldest message, flushed for the others

@@ -159,8 +159,9 @@ void Retransmitter::go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn) 
   packets_again_ += static_cast<std::uint32_t>(end - psn);
   qp.void_window();
   qp.refetch_from(message.wqe_index);
-  qp.started = false;
+  qp.started = qp.send_stopped = false;
   qp.resumed = true;
+  qp.answer_missed = false;
   qp.offset = offset;
   qp.message_psn = message.first_psn;
   context.send_consumer = message.wqe_index;
