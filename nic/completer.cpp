@@ -247,7 +247,7 @@ bool Completer::leave(std::uint64_t, DmaEngine::Job& job) {
   if (read == nullptr) return true;
   --read->scattering;
   if (job.failed == CompletionStatus::kSuccess) {
-    if (read->done()) advance(qp, w_.scheduler.now());
+    if (read->done() || (qp.failed && read->scattering == 0)) advance(qp, w_.scheduler.now());
   } else {
     message_failed(qp, job.id, job.failed);
   }
@@ -297,6 +297,13 @@ void Completer::advance(NicQueuePair& qp, Time ready) {
   go_on();
 }
 
+/// Data of a READ or atomic are on their way to host memory: it does not complete before.
+bool Completer::is_scattering(NicQueuePair& qp, const OutstandingMessage& message) {
+  if (!message.has_answer()) return false;
+  const OutstandingRead* read = find_read(qp, message.id);
+  return read != nullptr && read->scattering != 0;
+}
+
 /// Completes the queue pair's messages as far as they are done, or all of them if it is in error.
 /// False: the CQE writer has no room.
 bool Completer::complete_some(NicQueuePair& qp, Time ready) {
@@ -312,7 +319,7 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
       if (!qp.failed) break;
       continue;
     }
-    if (!done && !qp.failed) break;
+    if (!done && (!qp.failed || is_scattering(qp, front))) break;
     if (!done || front.local_error != CompletionStatus::kSuccess)
       status = std::exchange(qp.failure, CompletionStatus::kFlushed);
     if (status != CompletionStatus::kSuccess || front.signaled) {
@@ -330,7 +337,7 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
     if (status == CompletionStatus::kSuccess) ++completed_;
     qp.outstanding.pop();
   }
-  if (qp.failed) return flush_unsent(qp, ready);
+  if (qp.failed) return !qp.outstanding.empty() || flush_unsent(qp, ready);
   if (answered) requester_->ready(qp);
   return true;
 }
@@ -422,7 +429,6 @@ void Completer::enter_error(NicQueuePair& qp, abi::QpContext& context, Completio
   qp.paused = false;
   qp.send_cqn = context.send_cqn;
   qp.void_window();
-  ++qp.scatter_epoch;
   retransmitter_->stop_timer(qp);
   probe(w_.scheduler.now(), ProbeKind::kQpError, {}, 0, qp.qpn.value(),
         static_cast<std::uint64_t>(cause));

@@ -759,7 +759,10 @@ void Responder::go_on() {
 }
 
 void Responder::flush_receives(NicQueuePair& qp) {
-  if (qp.flushing_receives) return;
+  if (qp.flushing_receives) {
+    qp.flush_asked = 0;  // a record read before now may not tell of what was posted meanwhile
+    return;
+  }
   qp.flushing_receives = true;
   flushing_.push({&qp, dma_.first() + slots_.size()});
   flush_waiting();
