@@ -111,7 +111,7 @@ void Completer::take_acknowledge(NicQueuePair& qp, abi::QpContext& context, cons
   ++(aeth.is_ack() ? acks_ : naks_);
   if (answer_lost(qp, context, limit, ready)) return;
   acknowledge(qp, limit, ready);
-  if (aeth.is_ack() || !sends(context.state)) return;
+  if (aeth.is_ack() || qp.failed) return;
   if (limit - qp.acked < 0 && !retransmitter_->restarts(qp, psn)) {
     ++unexpected_;  // what it complains of has been acknowledged since
   } else if (aeth.is_rnr_nak()) {
@@ -251,7 +251,7 @@ bool Completer::leave(std::uint64_t, DmaEngine::Job& job) {
   if (read == nullptr) return true;
   --read->scattering;
   if (job.failed == CompletionStatus::kSuccess) {
-    if (read->done()) advance(qp, w_.scheduler.now());
+    if (read->done() || (qp.failed && read->scattering == 0)) advance(qp, w_.scheduler.now());
   } else {
     message_failed(qp, job.id, job.failed);
   }
@@ -294,10 +294,18 @@ void Completer::go_on() {
 void Completer::advance(NicQueuePair& qp, Time ready) {
   if (qp.completing) return;
   if (completing_.empty() && complete_some(qp, ready)) return;
+  if (qp.completing) return;  // it failed meanwhile, and waits already
   qp.completing = true;
   completing_.push(&qp);
   if (completing_.size() == 1) return;
   go_on();
+}
+
+/// Data of a READ or atomic are on their way to host memory: it does not complete before.
+bool Completer::is_scattering(NicQueuePair& qp, const OutstandingMessage& message) {
+  if (!message.has_answer()) return false;
+  const OutstandingRead* read = find_read(qp, message.id);
+  return read != nullptr && read->scattering != 0;
 }
 
 /// Completes the queue pair's messages as far as they are done, or all of them if it is in error.
@@ -312,9 +320,10 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
     CompletionStatus status = CompletionStatus::kSuccess;
     if (front.local_error != CompletionStatus::kSuccess && !qp.failed) {
       retry_failed(qp.qpn.value());
-      break;
+      if (!qp.failed) break;
+      continue;
     }
-    if (!done && !qp.failed) break;
+    if (!done && (!qp.failed || is_scattering(qp, front))) break;
     if (!done || front.local_error != CompletionStatus::kSuccess)
       status = std::exchange(qp.failure, CompletionStatus::kFlushed);
     if (status != CompletionStatus::kSuccess || front.signaled) {
@@ -333,7 +342,7 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
     qp.outstanding.pop();
   }
   if (qp.outstanding.empty() && !qp.started) retransmitter_->stop_timer(qp);
-  if (qp.failed) return flush_unsent(qp, ready);
+  if (qp.failed) return !qp.outstanding.empty() || flush_unsent(qp, ready);
   if (answered) requester_->ready(qp);
   return true;
 }
@@ -442,7 +451,6 @@ void Completer::stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState 
   qp.paused = false;
   qp.send_cqn = context.send_cqn;
   qp.void_window();
-  ++qp.scatter_epoch;
   retransmitter_->stop_timer(qp);
   probe(w_.scheduler.now(), ProbeKind::kQpError, {}, 0, qp.qpn.value(),
         static_cast<std::uint64_t>(cause));

@@ -120,6 +120,7 @@ class Completer : public ParsedPacketSink, private DmaEngine::Client {
   bool wait_for_writer();
   void complete(const NicQueuePair& qp, const OutstandingMessage& message, CompletionStatus status,
                 Time ready);
+  static bool is_scattering(NicQueuePair& qp, const OutstandingMessage& message);
   static OutstandingRead* find_read(NicQueuePair& qp, WorkRequestId id);
 
   void begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) override;

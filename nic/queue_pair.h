@@ -149,7 +149,7 @@ struct NicQueuePair {
   // Completer
   Ring<OutstandingMessage> outstanding;
   Ring<OutstandingRead> reads;
-  std::uint32_t scatter_epoch = 0;  ///< answers of an earlier epoch are not written any more
+  std::uint32_t scatter_epoch = 0;  ///< answers from before a reset are not written any more
   Psn acked;  ///< everything before has been acknowledged (but for READs that `reads` still has)
   bool failed = false;  ///< in error: `failure` for the oldest message, flushed for the others
   CompletionStatus failure = CompletionStatus::kFlushed;

@@ -776,8 +776,8 @@ bool Responder::answer(Slot& slot) {
   return true;
 }
 
-/// Who asks again for a READ asks again for all that follows it, too: that would come twice, and what
-/// is wanted only after it.
+/// Who asks again for a READ asks again for all that follows it, too: that would come twice, and
+/// what is wanted only after it.
 void Responder::forget_answers(NicQueuePair& qp, Psn psn) {
   std::size_t kept = 0;
   while (kept < qp.owed.size() && qp.owed.at(kept).psn - psn < 0) ++kept;
@@ -838,7 +838,10 @@ void Responder::go_on() {
 }
 
 void Responder::flush_receives(NicQueuePair& qp) {
-  if (qp.flushing_receives) return;
+  if (qp.flushing_receives) {
+    qp.flush_asked = 0;  // a record read before now may not tell of what was posted meanwhile
+    return;
+  }
   qp.flushing_receives = true;
   flushing_.push({&qp, dma_.first() + slots_.size()});
   flush_waiting();

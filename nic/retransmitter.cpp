@@ -72,6 +72,7 @@ void Retransmitter::timed_out(std::uint64_t qpn) {
   if (!sends(context->state) || (qp.outstanding.empty() && !qp.started)) return;
   ++timeouts_;
   const Psn psn = oldest(qp);
+  for (std::size_t i = 0; i < qp.reads.size(); ++i) qp.reads.at(i).asked_again = false;
   probe(scheduler_.now(), ProbeKind::kTimeout, {}, 0, index, psn.value());
   again(qp, *context, psn);
 }
