@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A hardware pipeline as arithmetic: work may enter every `interval` cycles of the block's clock
 // and leaves `latency` cycles after it entered. No event of its own; the caller schedules what
-// follows.
+// follows. While it is blocked, nothing enters.
 #pragma once
 
 #include "model/clock.h"
 #include "model/config_reader.h"
+#include "model/outage.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -28,10 +29,13 @@ class Pipeline {
   /// The first edge at or after `ready` at which work could enter.
   Time next_entry(Time ready) const {
     const std::uint64_t edge = clock_.index_at_or_after(ready);
-    return clock_.edge(edge < next_edge_ ? next_edge_ : edge);
+    return clock_.edge(after_outages(edge < next_edge_ ? next_edge_ : edge));
   }
+  /// A fault: nothing enters within [from, until).
+  void block(Time from, Time until) { outages_.add(from, until); }
   Time busy() const { return clock_.duration(busy_); }
   Time stalled() const { return stalled_; }
+  Time blocked() const { return blocked_; }
   std::uint64_t entered() const { return entered_; }
 
  private:
@@ -41,10 +45,21 @@ class Pipeline {
       stalled_ += clock_.edge(next_edge_) - clock_.edge(edge);
       edge = next_edge_;
     }
+    const std::uint64_t open = after_outages(edge);
+    if (open != edge) {
+      blocked_ += clock_.edge(open) - clock_.edge(edge);
+      edge = open;
+    }
     next_edge_ = edge + interval_.count();
     busy_ += interval_;
     ++entered_;
     return edge;
+  }
+  std::uint64_t after_outages(std::uint64_t edge) const {
+    if (outages_.empty()) return edge;
+    const Time at = clock_.edge(edge);
+    const Time end = outages_.end_of(at);
+    return end == at ? edge : clock_.index_at_or_after(end);
   }
 
   const Clock& clock_;
@@ -53,6 +68,8 @@ class Pipeline {
   std::uint64_t next_edge_ = 0;
   Cycles busy_;
   Time stalled_;
+  Time blocked_;
+  Outages outages_;
   std::uint64_t entered_ = 0;
 };
 

@@ -484,6 +484,7 @@ void Completer::report(const MetricScope& scope) const {
   scope.count("req_cqe_flush_error", flushed_, "work requests flushed");
   scope.time("busy", pipeline_.busy(), "time the completer's pipeline was taken");
   scope.time("stalled.interval", pipeline_.stalled(), "responses waited for the pipeline");
+  scope.time("stalled.fault", pipeline_.blocked(), "time that an injected stall held up responses");
   scope.time("stalled.context", stalled_context_,
              "time in which a response waited for its context");
   scope.time("stalled.window", stalled_window_,

@@ -91,6 +91,8 @@ class Completer : public ParsedPacketSink, private DmaEngine::Client {
   bool has_passed(std::uint64_t scattered) const { return dma_.first() >= scattered; }
 
   Probe probe;
+  /// A fault: takes nothing within [from, until).
+  void block(Time from, Time until) { pipeline_.block(from, until); }
   void report(const MetricScope& scope) const;
 
  private:

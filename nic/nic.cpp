@@ -7,6 +7,7 @@ namespace rnicsim {
 
 struct Nic::Blocks {
   Blocks(const std::string& path, const NicWiring& wiring, const NicConfig& config);
+  void stall(const NicStall& fault);
   void srq_limit(std::uint64_t srqn) {
     event_queue.async(abi::EventType::kSrqLimit, static_cast<std::uint32_t>(srqn));
   }
@@ -106,6 +107,21 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
   responder.connect(completer, read_responder);
   read_responder.connect(completer);
   cqe_writer.connect(call<&Nic::Blocks::cqe_room>(this));
+  for (const NicStall& fault : config.stall) stall(fault);
+}
+
+void Nic::Blocks::stall(const NicStall& fault) {
+  const Time until = fault.from + fault.duration;
+  switch (fault.block) {
+    case StalledBlock::kRequester:
+      return requester.block(fault.from, until);
+    case StalledBlock::kResponder:
+      return responder.block(fault.from, until);
+    case StalledBlock::kCompleter:
+      return completer.block(fault.from, until);
+    case StalledBlock::kPcie:
+      return pcie.block(fault.from, until);
+  }
 }
 
 Nic::Nic(const sc_core::sc_module_name& module_name, const NicWiring& wiring,

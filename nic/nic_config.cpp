@@ -3,6 +3,17 @@
 
 namespace rnicsim {
 
+void NicStall::describe(Fields& fields) {
+  fields.required().choice("block", block,
+                           {{"requester", StalledBlock::kRequester},
+                            {"responder", StalledBlock::kResponder},
+                            {"completer", StalledBlock::kCompleter},
+                            {"pcie", StalledBlock::kPcie}},
+                           "which takes nothing; what is inside goes on");
+  fields.required().field("from", from, "when it begins");
+  fields.required().field("for", duration, range(Time::ps(1), Time::s(1)), "how long it lasts");
+}
+
 void NicConfig::describe(Fields& fields) {
   fields.field("clock", clock, range(Frequency::mhz(1), Frequency::mhz(10000)),
                "clock that all latencies in cycles count");
@@ -28,6 +39,7 @@ void NicConfig::describe(Fields& fields) {
   fields.object("event_queue", event_queue, "event queues and their interrupt messages");
   fields.object("mac_tx", mac_tx, "transmit side of the port");
   fields.object("mac_rx", mac_rx, "receive side of the port");
+  fields.list("stall", stall, ListLimits{0, 64}, "injected faults: blocks that stand still");
 }
 
 }  // namespace rnicsim

@@ -2,6 +2,8 @@
 // The settings of one NIC: those of its blocks under the blocks' names.
 #pragma once
 
+#include <vector>
+
 #include "model/units.h"
 #include "nic/atomic_unit.h"
 #include "nic/command_unit.h"
@@ -24,6 +26,16 @@
 #include "nic/wqe_fetch.h"
 
 namespace rnicsim {
+
+enum class StalledBlock : std::uint8_t { kRequester, kResponder, kCompleter, kPcie };
+
+/// An injected fault: a block takes nothing for a time. What is inside goes on.
+struct NicStall {
+  StalledBlock block = StalledBlock::kResponder;
+  Time from;
+  Time duration{Time::us(10)};
+  void describe(Fields& fields);
+};
 
 struct NicConfig {
   Frequency clock = Frequency::mhz(400);
@@ -49,6 +61,7 @@ struct NicConfig {
   EventQueueConfig event_queue;
   MacTxConfig mac_tx;
   MacRxConfig mac_rx;
+  std::vector<NicStall> stall;
   void describe(Fields& fields);
 };
 

@@ -81,8 +81,22 @@ void PcieEndpoint::pump() {
   pumping_ = false;
 }
 
+/// An injected fault holds everything up; one event stands for its end.
+bool PcieEndpoint::held_up() {
+  const Time now = scheduler_.now();
+  const Time end = outages_.end_of(now);
+  if (end == now) return false;
+  if (queued_ != 0) note_stall(Blocked::kFault);
+  if (queued_ != 0 && wake_at_ != end) {
+    wake_at_ = end;
+    scheduler_.at(end, call<&PcieEndpoint::pump>(this));
+  }
+  return true;
+}
+
 /// Issues the head of the next engine in turn that is not blocked.
 bool PcieEndpoint::issue_next() {
+  if (!outages_.empty() && held_up()) return false;
   Blocked why = Blocked::kNo;
   for (unsigned i = 0; queued_ != 0 && i < kDmaEngines; ++i) {
     const unsigned engine = (turn_ + i) % kDmaEngines;
@@ -287,6 +301,8 @@ void PcieEndpoint::report(const MetricScope& scope) const {
              "a read waited for tags");
   scope.time("stalled.read_buffer", stalled_[static_cast<std::size_t>(Blocked::kReadBuffer)],
              "a read waited for read buffer");
+  scope.time("stalled.fault", stalled_[static_cast<std::size_t>(Blocked::kFault)],
+             "an injected stall held up requests");
   for (std::size_t i = 0; i < kDmaPurposes; ++i) {
     const std::string purpose = name_of(static_cast<DmaPurpose>(i));
     scope.bytes("read." + purpose, read_by_purpose_[i], "bytes read by DMA for this purpose");

@@ -24,6 +24,7 @@
 #include "model/callback.h"
 #include "model/config_reader.h"
 #include "model/metrics.h"
+#include "model/outage.h"
 #include "model/packet.h"
 #include "model/pcie_tlp.h"
 #include "model/ring.h"
@@ -69,6 +70,8 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   void submit(DmaRequest request);
   /// No request is queued or outstanding.
   bool idle() const { return outstanding_ == 0; }
+  /// A fault: issues nothing within [from, until).
+  void block(Time from, Time until) { outages_.add(from, until); }
   void report(const MetricScope& scope) const;
 
   tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
@@ -96,13 +99,14 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   static bool is_copied(const DmaRequest& request) {
     return request.write && request.bytes <= kInlineBytes;
   }
-  enum class Blocked : std::uint8_t { kNo, kTags, kReadBuffer };
+  enum class Blocked : std::uint8_t { kNo, kTags, kReadBuffer, kFault };
 
   Transaction& fresh();
   Transaction& make(Queued queued);
   Blocked blocked(const Queued& queued) const;
   std::uint32_t tags_for(const DmaRequest& request) const;
   void pump();
+  bool held_up();
   bool issue_next();
   void send(Transaction& transaction);
   void take_answer(Transaction& transaction, tlm::tlm_sync_enum answer, const tlm::tlm_phase& phase,
@@ -132,7 +136,9 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
 
   Blocked stalled_by_ = Blocked::kNo;
   Time stalled_since_;
-  std::array<Time, 3> stalled_{};
+  std::array<Time, 4> stalled_{};
+  Outages outages_;
+  Time wake_at_;  ///< the end of an outage that an event stands for
   std::uint64_t most_outstanding_ = 0;
   Time busy_;
   Time busy_since_;

@@ -465,6 +465,7 @@ void Requester::report(const MetricScope& scope) const {
   scope.count("fenced", fenced_, "turns in which a fence waited for READs or atomics");
   scope.count("read_limited", read_limited_, "turns in which max_rd_atomic held a message back");
   scope.time("busy", pipeline_.busy(), "time the requester's pipeline was taken");
+  scope.time("stalled.fault", pipeline_.blocked(), "time that an injected stall held up turns");
   scope.time("stalled.transmit_buffer", stalled_buffer_,
              "time in which work waited for transmit buffer");
   scope.time("stalled.header_pipeline", header_pipeline_.stalled(),

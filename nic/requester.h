@@ -74,6 +74,8 @@ class Requester : private DmaEngine::Client {
   bool idle() const { return dma_.idle(); }
 
   Probe probe;
+  /// A fault: takes nothing within [from, until).
+  void block(Time from, Time until) { pipeline_.block(from, until); }
   void report(const MetricScope& scope) const;
 
  private:

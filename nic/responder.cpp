@@ -913,6 +913,7 @@ void Responder::report(const MetricScope& scope) const {
   scope.count("dropped", dropped_, "requests that were dropped");
   scope.time("busy", pipeline_.busy(), "time the responder's pipeline was taken");
   scope.time("stalled.interval", pipeline_.stalled(), "packets waited for the pipeline");
+  scope.time("stalled.fault", pipeline_.blocked(), "time that an injected stall held up packets");
   scope.time("stalled.window", stalled_window_, "time in which packets waited for the window");
   scope.time("stalled.port", stalled_port_,
              "time in which an acknowledgement waited for the port's response queue");

@@ -99,6 +99,8 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   bool idle() const { return slots_.empty() && flushing_.empty(); }
 
   Probe probe;
+  /// A fault: takes nothing within [from, until).
+  void block(Time from, Time until) { pipeline_.block(from, until); }
   void report(const MetricScope& scope) const;
 
  private:

@@ -117,7 +117,8 @@ CompletionQueue* Endpoint::create_cq(CpuTask& task, std::uint32_t entries) {
     require(created.error, "create_comp_channel");
     channel = created.value;
   }
-  const auto created = process.verbs.create_cq(task, std::max(kMinCompletions, entries), channel);
+  const std::uint32_t places = spec.cq_entries.value_or(std::max(kMinCompletions, entries));
+  const auto created = process.verbs.create_cq(task, places, channel);
   require(created.error, "create_cq");
   return created.value;
 }
@@ -205,6 +206,19 @@ void Endpoint::reset(CpuTask& task) {
     require(process.verbs.modify_qp(task, qp, attributes), "modify_qp to RESET");
     to_init(task, qp, access_);
   }
+}
+
+void Endpoint::move_all(CpuTask& task, QpState state) {
+  for (QueuePair* qp : qps) {
+    QpAttributes change;
+    change.state = state;
+    require(process.verbs.modify_qp(task, qp, change), "modify_qp");
+  }
+}
+
+void Endpoint::destroy_all(CpuTask& task) {
+  for (QueuePair* qp : qps) require(process.verbs.destroy_qp(task, qp), "destroy_qp");
+  qps.clear();
 }
 
 std::uint64_t Endpoint::count_in_error(CpuTask& task) {

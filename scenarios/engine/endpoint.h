@@ -52,6 +52,9 @@ class Endpoint {
   /// To RESET, whatever state they are in, and to INIT, so as to connect again. REQUIRES: nothing
   /// is left to be polled.
   void reset(CpuTask& task);
+  /// Every queue pair; there are none after the second.
+  void move_all(CpuTask& task, QpState state);
+  void destroy_all(CpuTask& task);
   /// How many of its queue pairs are in ERR.
   std::uint64_t count_in_error(CpuTask& task);
 
@@ -96,6 +99,9 @@ class Endpoint {
   std::vector<std::unique_ptr<SoftwareThread>> threads_;
   std::size_t running_ = 0;
 };
+
+/// A key like this one that no region ever had.
+inline MemoryKey never_issued(MemoryKey key) { return {key.index() + 1000, 0x5a}; }
 
 /// A call that must not fail.
 void require(Errno error, const char* call);

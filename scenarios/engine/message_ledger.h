@@ -70,6 +70,8 @@ class MessageLedger {
   std::uint64_t settled() const { return settled_; }
   std::uint64_t succeeded() const { return settled_ - failed_ - flushed_; }
   std::uint64_t unsuccessful() const { return failed_ + flushed_; }
+  /// A message got no answer and was given up: it may have arrived all the same.
+  bool gave_up() const { return by_status_.count(name_of(CompletionStatus::kRetryExceeded)) != 0; }
   /// Payload of the messages completed with success.
   Bytes delivered() const { return spec_.size * succeeded(); }
   /// In the order of posting; those that were posted.

@@ -34,7 +34,7 @@ class PairOperation {
   struct Outcome {
     const MessageLedger& ledger;
     const ReceivedMessages& received;
-    bool disturbed;  ///< links have lost or damaged packets
+    bool disturbed;  ///< links have lost or damaged packets, or the target has cut messages off
   };
   /// What a comparison found.
   struct Difference {

@@ -71,6 +71,8 @@ void PairWorkload::target(CpuTask& task) {
   if (spec_.fault == AccessFault::kSilent) return;
   to_initiator_.send(task, introduction.encode());
   if (receives) target_.start("receiver", [this](CpuTask& receiver) { take_receives(receiver); });
+  if (spec_.target_fault != TargetFault::kNone)
+    target_.start("saboteur", [this](CpuTask& saboteur) { fail_target(saboteur); });
   target_.doing = receives ? "taking receives" : "asleep until the initiator has finished";
   const std::uint64_t unsuccessful = number_in(to_target_.receive(task));
   if (receives)
@@ -84,7 +86,29 @@ void PairWorkload::take_receives(CpuTask& task) {
     task.sleep_until(task.now() + spec_.receiver_delay);
     received_.post_ahead(task);
   }
-  received_.take_all(task);
+  if (spec_.receiver_polls) received_.take_all(task);
+}
+
+void PairWorkload::fail_target(CpuTask& task) {
+  task.sleep_until(task.now() + spec_.target_fault_after);
+  switch (spec_.target_fault) {
+    case TargetFault::kNone:
+      return;
+    case TargetFault::kDeregister:
+      return require(target_.process.verbs.dereg_mr(task, target_.region), "dereg_mr");
+    case TargetFault::kQpError:
+      return target_.move_all(task, QpState::kErr);
+    case TargetFault::kQpReset:
+      return target_.move_all(task, QpState::kReset);
+    case TargetFault::kQpDestroy:
+      return target_.destroy_all(task);
+  }
+}
+
+/// What failed may have left something in memory.
+bool PairWorkload::disturbed() const {
+  return system_.disturbed_packets() != 0 || spec_.target_fault != TargetFault::kNone ||
+         !spec_.receiver_polls || ledger_.gave_up() || spec_.receive_fault != LocalFault::kNone;
 }
 
 /// Receives that no message will take any more come back flushed.
@@ -93,11 +117,7 @@ void PairWorkload::end_receives(CpuTask& task, std::uint64_t unsuccessful) {
   task.sleep_until(task.now() + kStragglers + spec_.receiver_delay);
   target_in_error_ = target_.count_in_error(task);
   if (received_.done()) return;
-  for (QueuePair* qp : target_.qps) {
-    QpAttributes error;
-    error.state = QpState::kErr;
-    require(target_.process.verbs.modify_qp(task, qp, error), "modify_qp to ERR");
-  }
+  target_.move_all(task, QpState::kErr);
 }
 
 /// Makes what is handed over wrong in the way that the scenario asks for.
@@ -112,7 +132,7 @@ void PairWorkload::falsify(CpuTask& task, Introduction& introduction) {
     case AccessFault::kNoRight:
       break;
     case AccessFault::kWrongKey:
-      introduction.rkey = MemoryKey(introduction.rkey.index() + 1000, 0x5a);
+      introduction.rkey = never_issued(introduction.rkey);
       break;
     case AccessFault::kStaleKey:
       require(verbs.dereg_mr(task, target_.region), "dereg_mr");
@@ -206,6 +226,15 @@ std::uint64_t PairWorkload::next_offset(OffsetPattern pattern, std::uint64_t nth
   return (chunk * spec_.queue_pairs + qp) * spec_.step().count();
 }
 
+ScatterGather PairWorkload::source(std::uint64_t offset) const {
+  ScatterGather element = initiator_.piece(offset, spec_.size);
+  if (spec_.local_fault == LocalFault::kWrongKey) element.lkey = never_issued(element.lkey);
+  if (spec_.local_fault == LocalFault::kBeyond)
+    element.address = VirtualAddress(initiator_.region.address.value() + initiator_.region.length -
+                                     spec_.size.count() + 1);
+  return element;
+}
+
 /// Posts the next message if its queue pair has room.
 bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
   if (!ledger_.may_post()) return false;
@@ -220,7 +249,7 @@ bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
   message.signaled = ledger_.asks_for_completion();
   message.posted = task.now();
   QueuePair* qp = initiator_.qps[index];
-  const ScatterGather element = initiator_.piece(message.local_offset, spec_.size);
+  const ScatterGather element = source(message.local_offset);
   SendRequest request;
   request.id = number;
   request.list = &element;
@@ -271,7 +300,7 @@ void PairWorkload::check_completions(std::vector<Violation>& violations) const {
 }
 
 Workload::Landed PairWorkload::landed_at(const std::string& host) const {
-  const bool disturbed = system_.disturbed_packets() != 0;
+  const bool disturbed = this->disturbed();
   Landed landed;
   if (host == spec_.from) {
     if (brings_data(spec_.operation)) landed.least = ledger_.delivered();
@@ -290,7 +319,7 @@ Workload::Landed PairWorkload::landed_at(const std::string& host) const {
 void PairWorkload::verify(std::vector<Violation>& violations) {
   if (elided_ || target_.region.length == 0) return;
   PairOperation::Difference difference;
-  operation_->verify({ledger_, received_, system_.disturbed_packets() != 0}, difference);
+  operation_->verify({ledger_, received_, disturbed()}, difference);
   mismatched_ = difference.bytes;
   if (difference.text.empty()) return;
   violations.push_back(

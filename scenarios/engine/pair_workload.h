@@ -20,7 +20,8 @@
 // posts one WRITE of its own on each queue pair, to show that it is flushed. Where operations take
 // receives, a second program of the target takes them; if messages failed or may have been lost,
 // the target gives what is still under way a while and then moves its queue pairs to ERR, so that
-// receives left over come back flushed.
+// receives left over come back flushed. With a `target_fault` one more program of the target ends
+// region or queue pairs under the traffic.
 #pragma once
 
 #include <memory>
@@ -63,6 +64,9 @@ class PairWorkload : public Workload {
   AccessFlags region_rights() const;
   AccessFlags queue_pair_rights() const;
   void take_receives(CpuTask& task);
+  void fail_target(CpuTask& task);
+  bool disturbed() const;
+  ScatterGather source(std::uint64_t offset) const;
   void end_receives(CpuTask& task, std::uint64_t unsuccessful);
   void stream(CpuTask& task, const Introduction& peer);
   bool post_next(CpuTask& task, const Introduction& peer);

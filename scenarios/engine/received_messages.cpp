@@ -41,6 +41,9 @@ void ReceivedMessages::post(CpuTask& task, std::uint32_t qp, std::uint64_t count
     requests[i].id = stream.posted;
     if (buffer) {
       pieces[i] = endpoint_.piece(place_of(qp, stream.posted), spec_.step());
+      if (spec_.receive_fault == LocalFault::kShort) pieces[i].length /= 2;
+      if (spec_.receive_fault == LocalFault::kWrongKey)
+        pieces[i].lkey = never_issued(pieces[i].lkey);
       requests[i].list = &pieces[i];
       requests[i].list_length = 1;
     }
@@ -68,6 +71,7 @@ bool ReceivedMessages::done() const {
 
 void ReceivedMessages::take(const WorkCompletion& completion, std::uint32_t qp) {
   Stream& stream = streams_[qp];
+  ++by_status_[name_of(completion.status)];
   const std::uint64_t headers =
       (completion.flags & WorkCompletion::kGrh) != 0 ? kGrhBytes.count() : 0;
   Message message;
@@ -103,6 +107,11 @@ void ReceivedMessages::take_all(CpuTask& task) {
 
 void ReceivedMessages::report(const MetricScope& scope) const {
   scope.count("succeeded", succeeded_, "receives completed with success");
+  for (const auto& [status, count] : by_status_) {
+    std::string name = status;
+    std::replace(name.begin(), name.end(), ' ', '_');
+    scope.count("completions." + name, count, "receives polled with this status");
+  }
   scope.count("failed", failed_, "receives that failed or were flushed");
   scope.bytes("bytes", bytes_, "what came into the receives' buffers");
 }

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "model/metrics.h"
@@ -56,6 +58,7 @@ class ReceivedMessages {
   std::vector<Stream> streams_;
   std::uint64_t succeeded_ = 0;
   std::uint64_t failed_ = 0;
+  std::map<std::string, std::uint64_t> by_status_;
   Bytes bytes_;
 };
 

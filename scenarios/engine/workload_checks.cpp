@@ -102,6 +102,7 @@ class WorkloadChecker {
     check_sizes();
     check_receives();
     check_remote_memory();
+    check_target_fault();
     interpret_inline();
   }
 
@@ -134,6 +135,20 @@ class WorkloadChecker {
     if (!has_remote_address(w_.operation))
       require(w_.fault == AccessFault::kNone || w_.fault == AccessFault::kSilent, "fault",
               "a SEND names no memory that could be falsified; only \"silent\" is possible");
+  }
+
+  void check_target_fault() const {
+    const bool receives = takes_receive(w_.operation);
+    require(receives || w_.receiver_polls, "receiver_polls",
+            "belongs to operations that take receives");
+    require(is_send(w_.operation) || w_.receive_fault == LocalFault::kNone, "receive_fault",
+            "belongs to SENDs: nothing else comes into the buffer of a receive");
+    require(w_.target_fault != TargetFault::kNone || w_.target_fault_after == Time(),
+            "target_fault_after", "belongs to a target_fault");
+    const bool forgets =
+        w_.target_fault == TargetFault::kQpReset || w_.target_fault == TargetFault::kQpDestroy;
+    require(!receives || !forgets, "target_fault",
+            "a queue pair with receives must be emptied first: \"qp_error\"");
   }
 
   void interpret_inline() {
@@ -209,6 +224,12 @@ class WorkloadChecker {
     refuse(w_.receiver_delay == untouched.receiver_delay, "receiver_delay");
     refuse(w_.remote_write == untouched.remote_write, "remote_write");
     refuse(w_.fault == untouched.fault, "fault");
+    refuse(w_.local_fault == untouched.local_fault, "local_fault");
+    refuse(w_.receive_fault == untouched.receive_fault, "receive_fault");
+    refuse(w_.target_fault == untouched.target_fault, "target_fault");
+    refuse(w_.target_fault_after == untouched.target_fault_after, "target_fault_after");
+    refuse(!w_.cq_entries, "cq_entries");
+    refuse(w_.receiver_polls == untouched.receiver_polls, "receiver_polls");
   }
 
   void interpret_sizes(Operation operation) {

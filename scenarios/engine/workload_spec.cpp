@@ -31,6 +31,7 @@ const char* name_of(Operation operation) {
 void WorkloadSpec::describe(Fields& f) {
   describe_connection(f);
   describe_pairs(f);
+  describe_faults(f);
   describe_perftest(f);
   describe_rkey_guessing(f);
 }
@@ -56,9 +57,10 @@ void WorkloadSpec::describe_connection(Fields& f) {
   f.field("start", start, "when the applications start");
   f.field("control_latency", control_latency, range(Time(), Time::s(1)),
           "one way of the channel over which B hands address, length and rkey to A");
-  f.field("max_rd_atomic", max_rd_atomic, range(1, 16),
-          "READs and atomics that a queue pair may have outstanding");
-  f.field("max_dest_rd_atomic", max_dest_rd_atomic, range(1, 16),
+  f.field(
+      "max_rd_atomic", max_rd_atomic, range(0, 16),
+      "READs and atomics that a queue pair may have outstanding; with 0 one is refused at home");
+  f.field("max_dest_rd_atomic", max_dest_rd_atomic, range(0, 16),
           "READs and atomics of its peer that a queue pair has resources for");
   f.field("ack_timeout", ack_timeout, range(0, 31),
           "n: a request is sent again when 4.096 us x 2^n pass without an answer; 0: never");
@@ -116,6 +118,13 @@ void WorkloadSpec::describe_pairs(Fields& f) {
   f.field("receiver_delay", receiver_delay, range(Time(), Time::s(1)),
           "a receiver that posts late: so long after it handed over what the initiator needs");
   f.field("remote_write", remote_write, "whether the target's region permits remote writes");
+  f.check(warm_up < count, "warm_up", "must be less than count");
+  f.check(signal_every <= queue_depth, "signal_every",
+          "must not exceed queue_depth, or the send queue fills without a completion");
+  f.check(!region || *region >= size, "region", "must hold at least one message of `size`");
+}
+
+void WorkloadSpec::describe_faults(Fields& f) {
   f.choice("fault", fault,
            {{"none", AccessFault::kNone},
             {"wrong_key", AccessFault::kWrongKey},
@@ -129,10 +138,31 @@ void WorkloadSpec::describe_pairs(Fields& f) {
             {"wrong_pd", AccessFault::kWrongPd},
             {"silent", AccessFault::kSilent}},
            "how the address or key handed to `from` is falsified");
-  f.check(warm_up < count, "warm_up", "must be less than count");
-  f.check(signal_every <= queue_depth, "signal_every",
-          "must not exceed queue_depth, or the send queue fills without a completion");
-  f.check(!region || *region >= size, "region", "must hold at least one message of `size`");
+  f.choice("local_fault", local_fault,
+           {{"none", LocalFault::kNone},
+            {"wrong_key", LocalFault::kWrongKey},
+            {"beyond", LocalFault::kBeyond}},
+           "what is wrong with the memory of `from` that its work requests name: a key never "
+           "issued, or the last byte beyond the region");
+  f.choice("receive_fault", receive_fault,
+           {{"none", LocalFault::kNone},
+            {"wrong_key", LocalFault::kWrongKey},
+            {"short", LocalFault::kShort}},
+           "what is wrong with the buffers of receives: a key never issued, or half the size");
+  f.choice("target_fault", target_fault,
+           {{"none", TargetFault::kNone},
+            {"deregister", TargetFault::kDeregister},
+            {"qp_error", TargetFault::kQpError},
+            {"qp_reset", TargetFault::kQpReset},
+            {"qp_destroy", TargetFault::kQpDestroy}},
+           "what `to` does under traffic: deregisters its region, or moves its queue pairs to ERR "
+           "or RESET, or destroys them");
+  f.field("target_fault_after", target_fault_after, range(Time(), Time::s(1)),
+          "so long after it handed over what the initiator needs");
+  f.optional("cq_entries", cq_entries, range(1, 1 << 22),
+             "places of each completion queue; as many as can be outstanding if not given");
+  f.field("receiver_polls", receiver_polls,
+          "false: receives are posted ahead, and nobody looks at their completion queue");
 }
 
 void WorkloadSpec::describe_perftest(Fields& f) {

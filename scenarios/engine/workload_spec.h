@@ -50,6 +50,23 @@ enum class AccessFault : std::uint8_t {
   kSilent,       ///< it never hands anything over: the initiator waits for ever
 };
 
+/// What is wrong with the memory that a work request of the initiator, or a receive, names.
+enum class LocalFault : std::uint8_t {
+  kNone,
+  kWrongKey,  ///< an lkey that was never issued
+  kBeyond,    ///< the last byte lies beyond the region
+  kShort,     ///< of receives: half of what comes fits
+};
+
+/// What the target does to itself while messages are under way.
+enum class TargetFault : std::uint8_t {
+  kNone,
+  kDeregister,  ///< its region
+  kQpError,     ///< moves its queue pairs to ERR
+  kQpReset,
+  kQpDestroy,
+};
+
 enum class PerftestProgram : std::uint8_t {
   kNone,
   kWriteBw,
@@ -117,6 +134,12 @@ struct WorkloadSpec {
   Time receiver_delay;
   bool remote_write = true;
   AccessFault fault = AccessFault::kNone;
+  LocalFault local_fault = LocalFault::kNone;
+  LocalFault receive_fault = LocalFault::kNone;
+  TargetFault target_fault = TargetFault::kNone;
+  Time target_fault_after;
+  std::optional<std::uint32_t> cq_entries;
+  bool receiver_polls = true;
 
   PerftestProgram test = PerftestProgram::kNone;
   AnyJson sizes_rule;  ///< as the file has it
@@ -145,6 +168,7 @@ struct WorkloadSpec {
  private:
   void describe_connection(Fields& f);
   void describe_pairs(Fields& f);
+  void describe_faults(Fields& f);
   void describe_perftest(Fields& f);
   void describe_rkey_guessing(Fields& f);
 };

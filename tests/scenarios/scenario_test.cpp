@@ -355,10 +355,16 @@ TEST_CASE("an operation's keys must be its own") {
                          R"(, "fabric": {"link": {"mtu": "4177 B"}})") ==
         "x.json:1: workload.0.path_mtu: 4 KiB of payload and 82 B of headers do not fit "
         "fabric.link.mtu, 4177 B");
+  CHECK(workload_failure(R"("receive_fault": "short")") ==
+        "x.json:1: workload.0.receive_fault: belongs to SENDs: nothing else comes into the buffer "
+        "of a receive");
+  CHECK(workload_failure(R"("operation": "send", "target_fault": "qp_reset")") ==
+        "x.json:1: workload.0.target_fault: a queue pair with receives must be emptied first: "
+        "\"qp_error\"");
   CHECK(workload_failure(R"("ack_timeout": 32)") ==
         "x.json:1: workload.0.ack_timeout: expected 0 to 31, found 32");
   CHECK(workload_failure(R"("max_rd_atomic": 17)") ==
-        "x.json:1: workload.0.max_rd_atomic: expected 1 to 16, found 17");
+        "x.json:1: workload.0.max_rd_atomic: expected 0 to 16, found 17");
 }
 
 TEST_CASE("a region of atomics has a place for every answer that may come") {
