@@ -101,7 +101,7 @@ void NicQueuePair::reset(std::uint16_t first_block) {
   since_ack_request = 0;
   outstanding.clear();
   reads.clear();
-  failed = answer_missed = false;
+  failed = flushing = answer_missed = false;
   failure = CompletionStatus::kFlushed;
   deadline = Time::never();
   ++timer_generation;

@@ -83,6 +83,7 @@ struct OutstandingRead {
   std::uint32_t received = 0;
   std::uint32_t scattering = 0;  ///< responses that are on their way to host memory
   bool answered = false;         ///< the last response has come
+  CompletionStatus local_error = CompletionStatus::kSuccess;  ///< of writing what has come
   std::uint8_t segment_count = 0;
   std::array<abi::DataSegment, SendWqe::kMaxSegments> segments;
   WorkRequestId id;
@@ -150,6 +151,7 @@ struct NicQueuePair {
   Psn acked;  ///< everything before has been acknowledged (but for READs that `reads` still has)
   bool failed = false;  ///< in error: `failure` for the oldest message, flushed for the others
   CompletionStatus failure = CompletionStatus::kFlushed;
+  bool flushing = false;    ///< a message has not succeeded: none behind it does
   bool completing = false;  ///< stands in the completer's queue
   Cqn send_cqn;
   Cqn receive_cqn;
