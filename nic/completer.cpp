@@ -253,6 +253,7 @@ bool Completer::leave(std::uint64_t, DmaEngine::Job& job) {
   if (job.failed == CompletionStatus::kSuccess) {
     if (read->done() || (qp.failed && read->scattering == 0)) advance(qp, w_.scheduler.now());
   } else {
+    read->local_error = job.failed;  // should it be about to be sent again
     message_failed(qp, job.id, job.failed);
   }
   return true;
@@ -324,7 +325,8 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
       continue;
     }
     if (!done && (!qp.failed || is_scattering(qp, front))) break;
-    if (!done || front.local_error != CompletionStatus::kSuccess)
+    // Behind a message that failed at home others may have been acknowledged: flushed all the same.
+    if (!done || front.local_error != CompletionStatus::kSuccess || qp.flushing)
       status = std::exchange(qp.failure, CompletionStatus::kFlushed);
     if (status != CompletionStatus::kSuccess || front.signaled) {
       if (wait_for_writer()) {
@@ -338,7 +340,10 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
       qp.reads.pop();
       answered = true;
     }
-    if (status == CompletionStatus::kSuccess) ++completed_;
+    if (status == CompletionStatus::kSuccess)
+      ++completed_;
+    else
+      qp.flushing = true;
     qp.outstanding.pop();
   }
   if (qp.outstanding.empty() && !qp.started) retransmitter_->stop_timer(qp);
@@ -374,7 +379,7 @@ void Completer::message_failed(NicQueuePair& qp, WorkRequestId id, CompletionSta
       found = true;
     }
   }
-  if (!found) {
+  if (!found && qp.has_wqe_to_send() && qp.wqe(qp.sending).id == id) {
     const SendWqe& wqe = qp.wqe(qp.sending);
     OutstandingMessage message;
     message.first_psn = message.last_psn = qp.message_psn;

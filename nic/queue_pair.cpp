@@ -102,7 +102,7 @@ void NicQueuePair::reset(std::uint16_t first_block) {
   since_ack_request = 0;
   outstanding.clear();
   reads.clear();
-  failed = false;
+  failed = flushing = false;
   failure = CompletionStatus::kFlushed;
   deadline = Time::never();
   ++timer_generation;

@@ -84,6 +84,7 @@ struct OutstandingRead {
   std::uint32_t scattering = 0;  ///< responses that are on their way to host memory
   bool answered = false;         ///< the last response has come
   bool asked_again = false;      ///< since a response last came, because a later one came
+  CompletionStatus local_error = CompletionStatus::kSuccess;  ///< of writing what has come
   std::uint8_t segment_count = 0;
   std::array<abi::DataSegment, SendWqe::kMaxSegments> segments;
   WorkRequestId id;
@@ -153,6 +154,7 @@ struct NicQueuePair {
   Psn acked;  ///< everything before has been acknowledged (but for READs that `reads` still has)
   bool failed = false;  ///< in error: `failure` for the oldest message, flushed for the others
   CompletionStatus failure = CompletionStatus::kFlushed;
+  bool flushing = false;    ///< a message has not succeeded: none behind it does
   bool completing = false;  ///< stands in the completer's queue
   Cqn send_cqn;
   Cqn receive_cqn;
@@ -167,11 +169,12 @@ struct NicQueuePair {
   std::uint32_t timer_generation = 0;
 
   // Responder
-  bool receiving = false;       ///< inside a message of several packets
-  bool receiving_send = false;  ///< it is a SEND
-  bool receive_failed = false;  ///< a request was refused: those behind it write nothing
-  bool nak_sent = false;        ///< a sequence-error NAK is out; no other until it is mended
-  Psn receive_first_psn;        ///< of the message that is being received
+  bool receiving = false;               ///< inside a message of several packets
+  bool receiving_send = false;          ///< it is a SEND
+  bool receive_failed = false;          ///< a request was refused: those behind it write nothing
+  std::uint64_t receive_failed_at = 0;  ///< the responder's number of it
+  bool nak_sent = false;  ///< a sequence-error NAK is out; no other until it is mended
+  Psn receive_first_psn;  ///< of the message that is being received
   MemoryKey receive_key;
   VirtualAddress receive_address;
   std::uint64_t receive_left = 0;
@@ -202,7 +205,7 @@ struct NicQueuePair {
   void refetch_from(std::uint16_t block);
   /// The send queue goes on after an error of its own (SQE to RTS).
   void restart_sending() {
-    failed = send_stopped = false;
+    failed = flushing = send_stopped = false;
     failure = CompletionStatus::kFlushed;
   }
   /// Everything but the number and the buffers, as after creation.

@@ -375,6 +375,7 @@ void Requester::finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn) {
   message.signaled = wqe.signaled;
   message.bytes = static_cast<std::uint32_t>(wqe.length);
   message.id = wqe.id;
+  if (message.has_answer()) message.local_error = qp.reads.back().local_error;
   qp.outstanding.push(message);
   ++qp.sending;
   qp.offset = 0;

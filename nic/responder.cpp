@@ -126,6 +126,7 @@ bool Responder::judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   }
   if (!slot.check_begun && !slot.again) {
     if (!well_formed(packet, qp, context) || !has_resources(packet, qp, context, false)) {
+      fail_receive(slot, qp, CompletionStatus::kFlushed);
       refuse(slot, qp, context, NakCode::kInvalidRequest);
       return true;
     }
@@ -142,17 +143,19 @@ bool Responder::judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& con
         return true;
     }
     if (is_send(packet.bth.opcode) && !fits_receive(packet, qp)) {
-      fail_receive(slot, qp, context, CompletionStatus::kLocalLengthError);
+      fail_receive(slot, qp, CompletionStatus::kLocalLengthError);
       refuse(slot, qp, context, NakCode::kInvalidRequest);
       return true;
     }
   }
   if (is_atomic(packet.bth.opcode) && atomics_claimed_ >= w_.atomics.capacity()) return false;
   if (!judge_key(slot, qp, context)) return false;
-  if (slot.check.state == KeyCheck::State::kNak)
+  if (slot.check.state == KeyCheck::State::kNak) {
+    fail_receive(slot, qp, CompletionStatus::kFlushed);
     refuse(slot, qp, context, NakCode::kRemoteAccessError);
-  else if (slot.verdict == Verdict::kTake)
+  } else if (slot.verdict == Verdict::kTake) {
     accept(slot, qp, context);
+  }
   return true;
 }
 
@@ -395,9 +398,7 @@ void Responder::owe_completion(Slot& slot, NicQueuePair& qp, const abi::QpContex
 }
 
 /// The receive that the message has taken completes in error.
-void Responder::fail_receive(Slot& slot, NicQueuePair& qp, const abi::QpContext& context,
-                             CompletionStatus status) {
-  static_cast<void>(context);
+void Responder::fail_receive(Slot& slot, NicQueuePair& qp, CompletionStatus status) {
   if (qp.receive == 0) return;
   slot.cqe_due = true;
   slot.cqe.opcode = abi::CqeOpcode::kResponseError;
@@ -416,7 +417,6 @@ void Responder::refuse(Slot& slot, NicQueuePair& qp, abi::QpContext& context, Na
   probe(std::max(slot.ready, w_.scheduler.now()), ProbeKind::kKeyChecked, slot.packet->work_request,
         slot.packet->id, static_cast<std::uint64_t>(slot.key_since.ps()),
         static_cast<std::uint64_t>(slot.fault));
-  fail_receive(slot, qp, context, CompletionStatus::kFlushed);
   completer_->enter_error(qp, context,
                           code == NakCode::kRemoteAccessError
                               ? CompletionStatus::kLocalAccessError
@@ -468,7 +468,7 @@ bool Responder::judge_datagram(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   if (taken == ReceiveQueues::Taken::kWait) return false;
   if (taken == ReceiveQueues::Taken::kEmpty) return true;
   if (length + kGrhBytes > receives_.at(qp.receive).capacity) {
-    fail_receive(slot, qp, context, CompletionStatus::kLocalLengthError);
+    fail_receive(slot, qp, CompletionStatus::kLocalLengthError);
     return true;
   }
   slot.verdict = Verdict::kTake;
@@ -585,7 +585,9 @@ void Responder::refused(std::uint64_t sequence, DmaEngine::Job&, KeyFault fault)
   slot.refused_late = true;
   slot.fault = fault;
   if (slot.verdict == Verdict::kAtomic) --atomics_claimed_;
-  w_.qps.at(slot.packet->bth.dest_qp).receive_failed = true;
+  NicQueuePair& qp = w_.qps.at(slot.packet->bth.dest_qp);
+  qp.receive_failed = true;
+  qp.receive_failed_at = sequence;
 }
 
 void Responder::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) {
@@ -618,11 +620,12 @@ void Responder::prefix(const DmaEngine::Job& job, std::uint8_t* to) {
 }
 
 /// The oldest packet is through: completion, answer, end.
-bool Responder::leave(std::uint64_t, DmaEngine::Job&) {
+bool Responder::leave(std::uint64_t sequence, DmaEngine::Job&) {
   Slot& front = slots_.front();
-  if ((front.verdict == Verdict::kTake || front.verdict == Verdict::kRead) && !front.refused_late &&
-      w_.qps.at(front.packet->bth.dest_qp).receive_failed)
-    cancel(front);
+  if ((front.verdict == Verdict::kTake || front.verdict == Verdict::kRead) && !front.refused_late) {
+    const NicQueuePair& qp = w_.qps.at(front.packet->bth.dest_qp);
+    if (qp.receive_failed && sequence > qp.receive_failed_at) cancel(front);
+  }
   if (front.refused_late && !refuse_late(front)) return false;
   if (front.invalidates && !invalidate(front)) return false;
   if (front.class_j && !fail_invalidation(front)) return false;
@@ -704,17 +707,20 @@ bool Responder::refuse_late(Slot& slot) {
     qp.receive_failed = false;
     return true;
   }
-  if (!receives(context->state)) return true;
+  const bool fails = receives(context->state);
+  if (ended) {
+    slot.cqe.opcode = abi::CqeOpcode::kResponseError;
+    slot.cqe.status =
+        local && fails ? CompletionStatus::kLocalProtectionError : CompletionStatus::kFlushed;
+    slot.cqe_due = true;
+  }
+  if (!fails) return true;
   // What was accepted behind it meanwhile is not complete: the NAK counts what came before.
   const std::uint32_t own = ends_message(slot.packet->bth.opcode) ? 1 : 0;
   const std::uint32_t msn = slot.aeth.msn - own;
-  if (local && ended) {
-    slot.cqe.opcode = abi::CqeOpcode::kResponseError;
-    slot.cqe.status = CompletionStatus::kLocalProtectionError;
-    slot.cqe_due = true;
-  } else if (local) {
-    fail_receive(slot, qp, *context, CompletionStatus::kLocalProtectionError);
-  }
+  // The queue pair's present receive may be that of a later message: it is flushed in its turn.
+  if (local && !ended && qp.receive == slot.receive)
+    fail_receive(slot, qp, CompletionStatus::kLocalProtectionError);
   if (!reliable) {
     completer_->enter_error(qp, *context, CompletionStatus::kLocalProtectionError);
     return true;

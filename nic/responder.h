@@ -159,8 +159,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   void accept_payload(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
   void owe_completion(Slot& slot, NicQueuePair& qp, const abi::QpContext& context);
   void refuse(Slot& slot, NicQueuePair& qp, abi::QpContext& context, NakCode code);
-  void fail_receive(Slot& slot, NicQueuePair& qp, const abi::QpContext& context,
-                    CompletionStatus status);
+  void fail_receive(Slot& slot, NicQueuePair& qp, CompletionStatus status);
   void hand_over(Slot& slot);
   static std::uint32_t read_span(const Packet& packet, std::uint32_t mtu);
 
