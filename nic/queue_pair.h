@@ -173,6 +173,7 @@ struct NicQueuePair {
   bool receiving_send = false;          ///< it is a SEND
   bool receive_failed = false;          ///< a request was refused: those behind it write nothing
   std::uint64_t receive_failed_at = 0;  ///< the responder's number of it
+  std::uint32_t failed_receive = 0;     ///< handle of the receive that the refused packet went to
   bool nak_sent = false;  ///< a sequence-error NAK is out; no other until it is mended
   Psn receive_first_psn;  ///< of the message that is being received
   MemoryKey receive_key;

@@ -545,8 +545,11 @@ void Responder::cancel(Slot& slot) {
   if (slot.verdict == Verdict::kAtomic && !slot.executed) --atomics_claimed_;
   slot.verdict = Verdict::kDrop;
   if (!slot.cqe_due) return;
+  // The end of a message of which an earlier packet could not be written tells why.
+  const NicQueuePair& qp = w_.qps.at(slot.packet->bth.dest_qp);
+  const bool same = slot.receive != 0 && slot.receive == qp.failed_receive;
   slot.cqe.opcode = abi::CqeOpcode::kResponseError;
-  slot.cqe.status = CompletionStatus::kFlushed;
+  slot.cqe.status = same ? CompletionStatus::kLocalProtectionError : CompletionStatus::kFlushed;
 }
 
 bool Responder::take_over(std::uint64_t sequence, DmaEngine::Job& job) {
@@ -588,6 +591,7 @@ void Responder::refused(std::uint64_t sequence, DmaEngine::Job&, KeyFault fault)
   NicQueuePair& qp = w_.qps.at(slot.packet->bth.dest_qp);
   qp.receive_failed = true;
   qp.receive_failed_at = sequence;
+  qp.failed_receive = slot.receive;
 }
 
 void Responder::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) {
