@@ -243,6 +243,8 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
     return abi::CommandStatus::kBadObject;
   switch (wanted.state) {
     case QpState::kErr:
+      // In error already, it has flushed the receives that were posted by then.
+      if (present->state == QpState::kErr) w_.responder.flush_receives(qp);
       w_.completer.enter_error(qp, *present, CompletionStatus::kFlushed);
       break;
     case QpState::kReset:
