@@ -101,8 +101,8 @@ std::uint32_t PcieLink::make(tlm::tlm_generic_payload& payload) {
   t.guarded = guard_ != nullptr && known && DmaGuard::concerns(t.purpose);
   t.stream = kWritesUp;
   if (payload.is_read()) {
-    // A foreign initiator may not say which engine reads; reads do not share the writes' stream, but
-    // for those that must see every write before them.
+    // A foreign initiator may not say which engine reads; reads do not share the writes' stream,
+    // but for those that must see every write before them.
     const DmaEngineId engine = known ? t.extension->engine : DmaEngineId::kPosted;
     const bool ordered = engine == DmaEngineId::kPosted && t.purpose == DmaPurpose::kAtomic;
     t.stream = static_cast<unsigned>(

@@ -392,7 +392,7 @@ enum class CommandOpcode : std::uint16_t {
   kDestroyEq = 10,  ///< object = eqn
   kCreateSrq = 11,  ///< object = srqn; the context stands in the SRQ context table
   kDestroySrq = 12,
-  kArmSrq = 13,  ///< object = srqn; an event when fewer than limit are left, limit from the table
+  kArmSrq = 13,    ///< object = srqn; an event when fewer than limit are left, limit from the table
   kModifyCq = 14,  ///< object = cqn; mailbox: CqContext, of which the moderation is taken
 };
 
