@@ -28,7 +28,12 @@ struct Segment {
   MemoryKey key = kKey;
 };
 
-struct Bench : EndpointBench, DmaEngine::Client {
+/// Outlives the entries of the bench that hold packets.
+struct WithPool {
+  PacketPool pool;
+};
+
+struct Bench : WithPool, EndpointBench, DmaEngine::Client {
   explicit Bench(DmaEngine::Direction direction, bool elided = false)
       : keys(scheduler, pcie, key_cache(), DmaPurpose::kKeyTable, "keys", 1),
         translations(scheduler, pcie, TranslationCacheConfig{}, 1),
@@ -146,7 +151,6 @@ struct Bench : EndpointBench, DmaEngine::Client {
   TranslationCache translations;
   Clock clock{Frequency::mhz(400)};
   KeyChecker checker;
-  PacketPool pool;
   DmaEngine engine;
   std::vector<std::vector<Segment>> messages;
   std::string log;

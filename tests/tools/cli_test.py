@@ -4,13 +4,15 @@
 import json
 import os
 import pathlib
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from sanitizer_notes import said
 
 PROGRAM = os.environ.get("RNICSIM", "build/release/rnicsim")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -29,17 +31,6 @@ SCENARIO = """{
   "expect": [ { "metric": "host.B.cpu.data.busy", "equals": "0 ns" } ]
 }
 """
-
-
-# The address sanitizer does not know the stacks of the kernel's coroutines, and says so once when an
-# exception unwinds one (see main.cpp); the program itself says nothing of the kind.
-SANITIZER = re.compile(r"==\d+==WARNING: ASan is ignoring requested __asan_handle_no_return:.*?"
-                       r"For details see [^\n]*\n", re.DOTALL)
-
-
-def said(stderr):
-    """What the program said on stderr."""
-    return SANITIZER.sub("", stderr)
 
 
 def rnicsim(*arguments, cwd=None, environment=None):

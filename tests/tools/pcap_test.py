@@ -16,6 +16,7 @@ from scapy.contrib.roce import BTH
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from roce_wire import read_pcapng
+from sanitizer_notes import said
 
 PROGRAM = os.path.abspath(os.environ.get("RNICSIM", "build/release/rnicsim"))
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -52,7 +53,7 @@ class Capture(unittest.TestCase):
 
     def run_here(self, *arguments):
         done = rnicsim(*arguments, cwd=self.folder)
-        return done.returncode, done.stdout, done.stderr
+        return done.returncode, done.stdout, said(done.stderr)
 
     def files(self):
         return sorted(path.name for path in self.folder.iterdir() if path.name != "x.json")
@@ -60,7 +61,7 @@ class Capture(unittest.TestCase):
     def capture(self, *arguments):
         path = self.folder / "c.pcapng"
         done = rnicsim("run", *arguments, "--quiet", "--pcap", str(path))
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual((done.returncode, done.stdout, said(done.stderr)), (0, "", ""))
         return path
 
 
