@@ -146,10 +146,10 @@ class FakeNic : public MmioPort {
     memory_.load(PhysicalAddress(ring.value() + index * bytes), taken.entry.data(), bytes);
     return taken;
   }
-  template <std::size_t N>
-  std::array<std::uint8_t, N> load(std::uint64_t at) const {
-    std::array<std::uint8_t, N> bytes{};
-    memory_.load(PhysicalAddress(at), bytes.data(), N);
+  template <std::size_t kBytes>
+  std::array<std::uint8_t, kBytes> load(std::uint64_t at) const {
+    std::array<std::uint8_t, kBytes> bytes{};
+    memory_.load(PhysicalAddress(at), bytes.data(), kBytes);
     return bytes;
   }
   void store(std::uint64_t at, const std::uint8_t* bytes, std::size_t n) {
