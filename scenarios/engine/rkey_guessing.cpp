@@ -74,7 +74,7 @@ void RkeyGuessing::serve(CpuTask& task) {
 Introduction RkeyGuessing::reconnect(CpuTask& task) {
   to_service_.send(task, attacker_.introduce().encode());
   attacker_.doing = "waiting for the service";
-  const Introduction service = Introduction::decode(to_attacker_.receive(task));
+  Introduction service = Introduction::decode(to_attacker_.receive(task));
   attacker_.connect(task, service);
   return service;
 }

@@ -42,7 +42,7 @@ std::vector<Time> wqe_fetches(const RcBench& bench) {
   return times;
 }
 
-void check_go_back(BenchOptions options, std::uint32_t nak, const char* again) {
+void check_go_back(const BenchOptions& options, std::uint32_t nak, const char* again) {
   RcBench bench(options);
   bench.write(0, 2048);
   bench.write(2048, 64);

@@ -225,7 +225,7 @@ class MiniDriver {
     return region;
   }
   Region add_region(std::uint32_t index, const RegionOptions& options = {}) {
-    const Region region = make_region(index, options);
+    Region region = make_region(index, options);
     must(abi::CommandOpcode::kEnableKey, index);
     return region;
   }
