@@ -77,7 +77,7 @@ class WorkloadChecker {
   }
 
   void refuse_keys_of_perftest() const {
-    const char* const kPerftest = "belongs to the pattern \"perftest\"";
+    static constexpr const char* kPerftest = "belongs to the pattern \"perftest\"";
     require(w_.test == PerftestProgram::kNone, "test", kPerftest);
     require(w_.sizes_rule == nullptr, "sizes", kPerftest);
     require(!w_.tx_depth, "tx_depth", kPerftest);
@@ -88,7 +88,7 @@ class WorkloadChecker {
   }
 
   void refuse_keys_of_rkey_guessing() const {
-    const char* const kGuessing = "belongs to the pattern \"rkey_guessing\"";
+    static constexpr const char* kGuessing = "belongs to the pattern \"rkey_guessing\"";
     require(!w_.tries, "tries", kGuessing);
     require(!w_.target_regions, "target_regions", kGuessing);
   }
@@ -122,7 +122,7 @@ class WorkloadChecker {
   }
 
   void check_receives() const {
-    const char* const kNone = "belongs to operations that take receives";
+    static constexpr const char* kNone = "belongs to operations that take receives";
     require(takes_receive(w_.operation) || !w_.receive_depth, "receive_depth", kNone);
     require(takes_receive(w_.operation) || w_.receiver_delay == Time(), "receiver_delay", kNone);
     require(!is_send(w_.operation) || w_.remote_offset != OffsetPattern::kRandom, "remote_offset",
@@ -179,7 +179,7 @@ class WorkloadChecker {
         transport_has(w_.transport, operation), "transport",
         std::string(name_of(w_.test)) + " does not run over " + in_quotes(name_of(w_.transport)));
     const bool latency = measures_latency(w_.test);
-    const char* const kBandwidth = "belongs to programs that measure bandwidth";
+    static constexpr const char* kBandwidth = "belongs to programs that measure bandwidth";
     require(!latency || !w_.tx_depth, "tx_depth", kBandwidth);
     require(!latency || !w_.cq_moderation, "cq_moderation", kBandwidth);
     require(!latency || !w_.bidirectional, "bidirectional", kBandwidth);
