@@ -75,7 +75,7 @@ class HostTableCache {
   /// `work_request` names whose fault the fetch is. REQUIRES: in_range(index).
   Entry* lookup(std::uint32_t index, Callback retry, WorkRequestId work_request = {}) {
     if (const auto slot = directory_.find(index)) {
-      ++hits_;
+      if (!std::exchange(missed_before_, false)) ++hits_;
       return &values_[*slot].entry;
     }
     ++misses_;
@@ -200,8 +200,11 @@ class HostTableCache {
     miss.active = false;
     if (--in_flight_ == 0) busy_ += scheduler_.now() - busy_since_;
     serving_.swap(miss.waiters);  // both vectors keep their room
-    hits_ -= serving_.size();     // each looks again and finds its entry: one miss, no hit
-    for (const Callback& waiter : serving_) waiter();
+    for (const Callback& waiter : serving_) {
+      missed_before_ = true;  // it looks again and finds its entry: one miss, no hit
+      waiter();
+    }
+    missed_before_ = false;
     serving_.clear();
     serve_waiting();
   }
@@ -274,6 +277,7 @@ class HostTableCache {
   Time busy_;
   Time stalled_since_;
   Time stalled_;
+  bool missed_before_ = false;  ///< the next look-up has been counted as a miss
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;
   std::uint64_t fetches_ = 0;

@@ -2,6 +2,7 @@
 #include "nic/translation_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rnicsim {
 
@@ -46,7 +47,7 @@ TranslationCache::Result TranslationCache::lookup(const abi::KeyEntry& key, Virt
     miss(key, page, line_key, retry, work_request);
     return {Result::State::kMiss, {}, 0};
   }
-  ++hits_;
+  if (!std::exchange(missed_before_, false)) ++hits_;
   const abi::TableEntry& entry = lines_[*slot][page % config_.line_entries];
   if (!entry.present) return {Result::State::kNotPresent, {}, 0};
   const std::uint64_t offset = address.value() & ((std::uint64_t{1} << shift) - 1);
@@ -88,8 +89,11 @@ void TranslationCache::walked(const MemoryTranslation::Walk& walk,
   if (!pending->stale) lines_[directory_.insert(walk.line_key).slot] = line;
   serving_.swap(pending->waiters);  // both vectors keep their room
   pending->active = false;
-  hits_ -= serving_.size();  // each looks again and finds its line: one miss, no hit
-  for (const Callback& waiter : serving_) waiter();
+  for (const Callback& waiter : serving_) {
+    missed_before_ = true;  // it looks again and finds its line: one miss, no hit
+    waiter();
+  }
+  missed_before_ = false;
   serving_.clear();
 }
 

@@ -63,6 +63,7 @@ class TranslationCache : private MemoryTranslation::Client {
   std::deque<Pending> pending_;
   std::vector<Callback> serving_;
   MemoryTranslation walker_;
+  bool missed_before_ = false;  ///< the next look-up has been counted as a miss
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;
 };
