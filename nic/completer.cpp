@@ -213,17 +213,8 @@ OutstandingRead* Completer::find_read(NicQueuePair& qp, WorkRequestId id) {
 
 void Completer::begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) {
   const OutstandingRead& read = *find_read(*job.qp, job.id);
-  std::uint64_t offset = job.offset + moved;
-  std::size_t i = 0;
-  while (offset >= read.segments[i].byte_count) offset -= read.segments[i++].byte_count;
-  const abi::DataSegment& segment = read.segments[i];
-  check.key = segment.lkey;
+  DmaEngine::aim(check, read.segments.data(), job.offset + moved, job.bytes - moved);
   check.needs = AccessFlags::kLocalWrite;
-  check.region_address = segment.address;
-  check.region_length = segment.byte_count;
-  check.address = VirtualAddress(segment.address.value() + offset);
-  check.length = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(job.bytes - moved, segment.byte_count - offset));
 }
 
 /// The requester's own memory may not be written: the READ fails at home.
@@ -231,10 +222,9 @@ void Completer::refused(std::uint64_t, DmaEngine::Job& job, KeyFault) {
   job.failed = CompletionStatus::kLocalProtectionError;
 }
 
-void Completer::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) {
+void Completer::part(const DmaEngine::Job& job, std::uint32_t, const KeyCheck& check) {
   probe(w_.scheduler.now(), ProbeKind::kPayloadWriteStart, job.id, job.packet->id,
         check.address.value(), check.length);
-  static_cast<void>(moved);
 }
 
 /// The original value, as an x86 application reads it.

@@ -5,6 +5,18 @@
 
 namespace rnicsim {
 
+std::uint32_t DmaEngine::aim(KeyCheck& check, const abi::DataSegment* segments,
+                             std::uint64_t offset, std::uint32_t left) {
+  while (offset >= segments->byte_count) offset -= segments++->byte_count;
+  const auto within = static_cast<std::uint32_t>(offset);
+  check.key = segments->lkey;
+  check.region_address = segments->address;
+  check.region_length = segments->byte_count;
+  check.address = VirtualAddress(segments->address.value() + within);
+  check.length = std::min(left, segments->byte_count - within);
+  return within;
+}
+
 std::uint64_t DmaEngine::add(Job job) {
   const std::uint64_t sequence = next();
   Slot& slot = slots_.push(Slot{});

@@ -80,6 +80,12 @@ class DmaEngine {
   DmaEngine(const Wiring& wiring, Direction direction, Client& client)
       : w_(wiring), direction_(direction), client_(client) {}
 
+  /// Points a check at the part of a segment list that begins `offset` bytes into the list: as much
+  /// of `left` bytes as lies in one segment. Returns where in its segment that is. REQUIRES: offset
+  /// lies within the list.
+  static std::uint32_t aim(KeyCheck& check, const abi::DataSegment* segments, std::uint64_t offset,
+                           std::uint32_t left);
+
   /// Numbers count up from 0.
   std::uint64_t add(Job job);
   /// A job that was taken over is done.

@@ -67,7 +67,7 @@ void ReadResponder::serve(std::uint64_t number) {
   qp.responding = false;
   if (qp.owed.empty()) return;  // reset meanwhile
   DmaEngine::Job job;
-  job.packet = build(qp, *context, qp.owed.front(), job);
+  job.packet = build(*context, qp.owed.front(), job);
   job.qp = &qp;
   job.epoch_now = &qp.response_epoch;
   job.epoch = qp.response_epoch;
@@ -84,9 +84,8 @@ void ReadResponder::serve(std::uint64_t number) {
   dma_.add(std::move(job));
 }
 
-PacketRef ReadResponder::build(NicQueuePair& qp, const abi::QpContext& context, OwedResponse& owed,
+PacketRef ReadResponder::build(const abi::QpContext& context, OwedResponse& owed,
                                DmaEngine::Job& job) {
-  static_cast<void>(qp);
   Opcode opcode = Opcode::kAcknowledge;
   std::uint32_t bytes = 0;
   if (owed.kind == OwedResponse::Kind::kAtomic) opcode = Opcode::kAtomicAcknowledge;

@@ -58,17 +58,6 @@ bool offers(Transport transport, abi::WqeOpcode opcode) {
   return false;
 }
 
-/// The data segment that byte `offset` of the message lies in, and where in it.
-struct InSegment {
-  const abi::DataSegment& segment;
-  std::uint32_t offset;
-};
-InSegment find_segment(const SendWqe& wqe, std::uint64_t offset) {
-  std::size_t i = 0;
-  while (offset >= wqe.segments[i].byte_count) offset -= wqe.segments[i++].byte_count;
-  return {wqe.segments[i], static_cast<std::uint32_t>(offset)};
-}
-
 }  // namespace
 
 void RequesterConfig::describe(Fields& fields) {
@@ -395,13 +384,9 @@ void Requester::copy_inline(NicQueuePair& qp, const SendWqe& wqe, Packet& packet
 /// As much of the packet as lies in one data segment.
 void Requester::begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) {
   const SendWqe& wqe = job.qp->wqe(job.message);
-  const InSegment at = find_segment(wqe, job.offset + moved);
-  check.key = at.segment.lkey;
-  check.state = at.offset == 0 ? KeyCheck::State::kKeyLookup : KeyCheck::State::kTranslate;
-  check.region_address = at.segment.address;
-  check.region_length = at.segment.byte_count;
-  check.address = VirtualAddress(at.segment.address.value() + at.offset);
-  check.length = std::min(job.bytes - moved, at.segment.byte_count - at.offset);
+  const std::uint32_t within =
+      DmaEngine::aim(check, wqe.segments.data(), job.offset + moved, job.bytes - moved);
+  check.state = within == 0 ? KeyCheck::State::kKeyLookup : KeyCheck::State::kTranslate;
 }
 
 void Requester::refused(std::uint64_t, DmaEngine::Job& job, KeyFault) {

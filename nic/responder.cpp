@@ -520,17 +520,8 @@ void Responder::hand_over(Slot& slot) {
 
 void Responder::begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) {
   const Receive& receive = receives_.at(job.message);
-  std::uint64_t offset = job.offset + moved;
-  std::size_t i = 0;
-  while (offset >= receive.segments[i].byte_count) offset -= receive.segments[i++].byte_count;
-  const abi::DataSegment& segment = receive.segments[i];
-  check.key = segment.lkey;
+  DmaEngine::aim(check, receive.segments.data(), job.offset + moved, job.bytes - moved);
   check.needs = AccessFlags::kLocalWrite;
-  check.region_address = segment.address;
-  check.region_length = segment.byte_count;
-  check.address = VirtualAddress(segment.address.value() + offset);
-  check.length = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(job.bytes - moved, segment.byte_count - offset));
 }
 
 bool Responder::may_move(std::uint64_t sequence, DmaEngine::Job&) {
