@@ -192,8 +192,7 @@ void Completer::scatter(NicQueuePair& qp, const abi::QpContext& context, const P
   DmaEngine::Job job;
   job.packet = packet;
   job.qp = &qp;
-  job.epoch_now = &qp.scatter_epoch;
-  job.epoch = qp.scatter_epoch;
+  job.epoch = Epoch(qp.scatter_epoch);
   job.bytes = bytes;
   job.prefix = read.atomic ? bytes : 0;
   job.offset = read.received;
@@ -446,6 +445,7 @@ void Completer::stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState 
   qp.paused = false;
   qp.send_cqn = context.send_cqn;
   qp.void_window();
+  ++qp.port_epoch;
   retransmitter_->stop_timer(qp);
   probe(w_.scheduler.now(), ProbeKind::kQpError, {}, 0, qp.qpn.value(),
         static_cast<std::uint64_t>(cause));

@@ -16,6 +16,7 @@
 #include "model/packet.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "nic/epoch.h"
 #include "nic/key_checker.h"
 #include "nic/pcie_endpoint.h"
 
@@ -29,8 +30,7 @@ class DmaEngine {
   struct Job {
     PacketRef packet;  ///< null: nothing to move
     NicQueuePair* qp = nullptr;
-    const std::uint32_t* epoch_now = nullptr;  ///< the job is void once this is no longer `epoch`
-    std::uint32_t epoch = 0;
+    Epoch epoch;                ///< the job is void once it is over
     std::uint32_t message = 0;  ///< the client's number of the message it is part of
     std::uint32_t bytes = 0;    ///< to move: prefix and payload
     std::uint32_t prefix = 0;   ///< bytes in front of the payload that are not the packet's
@@ -41,7 +41,7 @@ class DmaEngine {
     bool check_set = false;
     CompletionStatus failed =
         CompletionStatus::kSuccess;  ///< the client's word; then nothing moves
-    bool is_void() const { return epoch_now != nullptr && epoch != *epoch_now; }
+    bool is_void() const { return epoch.is_over(); }
   };
   class Client {
    public:

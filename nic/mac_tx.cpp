@@ -12,10 +12,10 @@ void MacTxConfig::describe(Fields& fields) {
                "acknowledgements and responses that wait for the wire");
 }
 
-void MacTx::enqueue(PacketRef packet, Time ready, Queue queue) {
+void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch) {
   seal_icrc(*packet);
   auto& waiting = queues_[static_cast<std::size_t>(queue)];
-  waiting.push({std::move(packet), ready});
+  waiting.push({std::move(packet), ready, epoch});
   most_queued_ = std::max(most_queued_, waiting.size());
   arm();
 }
@@ -45,12 +45,14 @@ void MacTx::start() {
     arm();
     return;
   }
+  drop_void(Queue::kResponse);
+  drop_void(Queue::kRequest);
   Ring<Waiting>* queue = next_queue(now);
   if (queue == nullptr) {
     arm();
     return;
   }
-  const bool request = queue == &queues_[static_cast<std::size_t>(Queue::kRequest)];
+  const auto which = static_cast<Queue>(queue - queues_.data());
   Waiting waiting = queue->take();
   Packet& packet = *waiting.packet;
   waited_ += now - waiting.ready;
@@ -69,10 +71,25 @@ void MacTx::start() {
   tap(packet, packet.tail, PacketDirection::kOutbound);
   const Bytes payload = packet.payload_length;
   link_->receive(std::move(waiting.packet));
-  if (request && request_started_)
-    request_started_.function(request_started_.object, payload.count());
-  if (!request && response_started_) response_started_();
+  freed(which, payload);
   arm();
+}
+
+/// What is to be sent again, or not at all, need not leave.
+void MacTx::drop_void(Queue which) {
+  auto& queue = queues_[static_cast<std::size_t>(which)];
+  while (!queue.empty() && queue.front().epoch.is_over()) {
+    const Bytes payload = queue.front().packet->payload_length;
+    queue.pop();
+    ++void_;
+    freed(which, payload);
+  }
+}
+
+void MacTx::freed(Queue queue, Bytes payload) {
+  if (queue == Queue::kRequest && request_started_)
+    request_started_.function(request_started_.object, payload.count());
+  if (queue == Queue::kResponse && response_started_) response_started_();
 }
 
 void MacTx::count_parts(const Packet& packet, Bytes frame) {
@@ -96,6 +113,7 @@ void MacTx::report(const MetricScope& scope) const {
   scope.bytes("tx_headers.network", network_bytes_, "of tx_header_bytes: IP and UDP, or GRH");
   scope.bytes("tx_headers.transport", headers - ethernet - network_bytes_,
               "of tx_header_bytes: BTH, extension headers and ICRC");
+  scope.count("tx_void", void_, "packets that had become void before they left");
   scope.time("tx.busy", busy_, "time the wire was taken by sending");
   scope.time("tx.stalled.wire", waited_, "sum over packets of the wait for the wire");
   scope.count("tx.occupancy.max", most_queued_, "most packets waiting in one queue");

@@ -19,6 +19,7 @@
 #include "model/ring.h"
 #include "model/scheduler.h"
 #include "model/units.h"
+#include "nic/epoch.h"
 
 namespace rnicsim {
 
@@ -50,8 +51,9 @@ class MacTx {
     return queue == Queue::kRequest ||
            queues_[static_cast<std::size_t>(queue)].size() < config_.response_queue;
   }
-  /// Queues a packet that may leave from `ready` on (>= now). Within a queue order is kept.
-  void enqueue(PacketRef packet, Time ready, Queue queue);
+  /// Queues a packet that may leave from `ready` on (>= now). Within a queue order is kept. One
+  /// whose epoch is over when its turn comes does not leave; its room is free as if it had.
+  void enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch = {});
   bool idle() const { return queues_[0].empty() && queues_[1].empty(); }
   std::uint64_t sent() const { return packets_; }
   std::uint64_t sent_bytes() const { return bytes_.count(); }
@@ -64,7 +66,10 @@ class MacTx {
   struct Waiting {
     PacketRef packet;
     Time ready;
+    Epoch epoch;
   };
+  void drop_void(Queue queue);
+  void freed(Queue queue, Bytes payload);
   void arm();
   void start();
   void count_parts(const Packet& packet, Bytes frame);
@@ -87,6 +92,7 @@ class MacTx {
   Bytes padding_bytes_;
   Bytes network_bytes_;  ///< headers below BTH and above Ethernet
   Time busy_;
+  std::uint64_t void_ = 0;
   Time waited_;  ///< ready packets waited for the wire
   std::size_t most_queued_ = 0;
 };

@@ -96,6 +96,7 @@ void NicQueuePair::reset(std::uint16_t first_block) {
   offset = 0;
   started = resumed = send_stopped = paused = false;
   ++epoch;
+  ++port_epoch;
   ++scatter_epoch;
   executing_id = executed = {};
   next_wqe_at = Time();

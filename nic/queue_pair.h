@@ -147,6 +147,8 @@ struct NicQueuePair {
   std::uint32_t since_ack_request = 0;
   std::uint32_t epoch = 0;  ///< packets in the transmit window of an earlier epoch are void
 
+  std::uint32_t port_epoch = 0;  ///< the same of packets that wait for the wire
+
   // Completer
   Ring<OutstandingMessage> outstanding;
   Ring<OutstandingRead> reads;
@@ -184,8 +186,8 @@ struct NicQueuePair {
   Ring<OwedResponse> owed;              ///< in PSN order
   bool responding = false;              ///< stands in the read responder's turns
   std::uint32_t answers_under_way = 0;  ///< responses made from `owed` and not yet at the port
-  std::uint32_t response_epoch = 0;
-  Ring<SavedAtomic> atomics;  ///< the last ones, oldest first
+  std::uint32_t response_epoch = 0;     ///< answers being gathered of an earlier epoch are void
+  Ring<SavedAtomic> atomics;            ///< the last ones, oldest first
   bool flushing_receives = false;
 
   // Receive queue

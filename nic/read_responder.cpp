@@ -69,8 +69,7 @@ void ReadResponder::serve(std::uint64_t number) {
   DmaEngine::Job job;
   job.packet = build(*context, qp.owed.front(), job);
   job.qp = &qp;
-  job.epoch_now = &qp.response_epoch;
-  job.epoch = qp.response_epoch;
+  job.epoch = Epoch(qp.response_epoch);
   OwedResponse& owed = qp.owed.front();
   job.id = owed.id;
   if (owed.kind != OwedResponse::Kind::kRead || owed.offset == owed.length) qp.owed.pop();

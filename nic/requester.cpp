@@ -198,8 +198,7 @@ void Requester::fail_at_home(NicQueuePair& qp, WorkRequestId id, CompletionStatu
   // Packets of earlier messages may still be under way: the failure waits its turn there.
   DmaEngine::Job job;
   job.qp = &qp;
-  job.epoch_now = &qp.epoch;
-  job.epoch = qp.epoch;
+  job.epoch = Epoch(qp.epoch);
   job.id = id;
   job.failed = status;
   dma_.add(std::move(job));
@@ -265,8 +264,7 @@ void Requester::make_packet(NicQueuePair& qp, abi::QpContext& context) {
   DmaEngine::Job job;
   job.packet = data ? build(qp, context, wqe, length) : build_request(qp, context, wqe);
   job.qp = &qp;
-  job.epoch_now = &qp.epoch;
-  job.epoch = qp.epoch;
+  job.epoch = Epoch(qp.epoch);
   job.message = qp.sending;
   job.id = wqe.id;
   job.offset = qp.offset;
@@ -432,7 +430,8 @@ bool Requester::leave(std::uint64_t, DmaEngine::Job& job) {
   const bool ends = ends_message(job.packet->bth.opcode);
   const Psn psn = job.packet->bth.psn;
   const Time ready = header_pipeline_.enter(w_.scheduler.now());
-  w_.mac.enqueue(std::move(job.packet), ready, MacTx::Queue::kRequest);
+  w_.mac.enqueue(std::move(job.packet), ready, MacTx::Queue::kRequest,
+                 unreliable ? Epoch() : Epoch(qp.port_epoch));
   if (!unreliable)
     retransmitter_->sent(qp);
   else if (ends)

@@ -778,7 +778,8 @@ bool Responder::answer(Slot& slot) {
 }
 
 /// Who asks again for a READ asks again for all that follows it, too: that would come twice, and
-/// what is wanted only after it.
+/// what is wanted only after it. What is on its way to the wire stays: the request may be a copy
+/// that the network made, and nobody would ask for those answers before a timeout.
 void Responder::forget_answers(NicQueuePair& qp, Psn psn) {
   std::size_t kept = 0;
   while (kept < qp.owed.size() && qp.owed.at(kept).psn - psn < 0) ++kept;

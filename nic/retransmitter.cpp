@@ -166,6 +166,7 @@ void Retransmitter::go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn) 
   packets_again_ += static_cast<std::uint32_t>(end - psn);
   if (psn - qp.acked < 0) qp.acked = psn;
   qp.void_window();
+  ++qp.port_epoch;
   qp.refetch_from(message.wqe_index);
   qp.started = false;
   qp.send_stopped = false;  // what failed at home is met again

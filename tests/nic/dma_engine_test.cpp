@@ -306,8 +306,7 @@ TEST_CASE("a job that is void before its turn moves nothing and leaves") {
   const Time start = bench.warm();
   std::uint32_t epoch = 5;
   DmaEngine::Job job = bench.job(8, {{0, 8}});
-  job.epoch_now = &epoch;
-  job.epoch = 5;
+  job.epoch = Epoch(epoch);
   bench.add_at(start, std::move(job));
   bench.at(start + 10_ns, [&epoch] { ++epoch; });
   bench.run();
@@ -321,8 +320,7 @@ TEST_CASE("a job that becomes void between two parts moves no more, and waits fo
   bench.left_at.clear();
   std::uint32_t epoch = 5;
   DmaEngine::Job job = bench.job(20, {{0, 10}, {100, 10}});
-  job.epoch_now = &epoch;
-  job.epoch = 5;
+  job.epoch = Epoch(epoch);
   bench.add_at(start, std::move(job));
   const Time first = bench.clock.after(start, kCheck);
   bench.at(first + 1_ns, [&epoch] { ++epoch; });

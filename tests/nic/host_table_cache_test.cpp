@@ -5,6 +5,7 @@
 
 #include "model/nic_abi.h"
 #include "tests/support/endpoint_bench.h"
+#include "tests/support/metric_recorder.h"
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
@@ -152,4 +153,15 @@ TEST_CASE("each user has a port of its own with the latency and interval of a lo
   CHECK(other.enter(10_ns) == clock.edge(4 + 3));
   CHECK(one.stalled() == clock.edge(2));
   CHECK(other.stalled() == Time());
+}
+
+TEST_CASE("one that waited and does not look again takes no hit from the others") {
+  Bench bench;
+  bench.at(10_ns, [&] { CHECK(bench.cache.lookup(3, bench.notes.noting(1)) == nullptr); });
+  bench.look_at(1_us, 3);
+  bench.run();
+  test::MetricRecorder metrics;
+  bench.cache.report(MetricScope(metrics, "cache"));
+  CHECK(metrics.values.at("cache.misses") == 1);
+  CHECK(metrics.values.at("cache.hits") == 1);
 }

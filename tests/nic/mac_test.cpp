@@ -187,6 +187,31 @@ TEST_CASE("the response queue is full at its depth and says when it has room aga
   CHECK(bench.responses_started[0] == 10_ns);
 }
 
+TEST_CASE("a packet that becomes void while it waits does not leave, and its room is free") {
+  TxBench bench(BitRate::gbps(100), 2);
+  std::uint32_t requests = 0;
+  std::uint32_t answers = 0;
+  const auto put = [&](Opcode opcode, std::uint32_t payload, MacTx::Queue queue, Epoch epoch) {
+    bench.mac.enqueue(bench.packet(opcode, payload), 10_ns, queue, epoch);
+  };
+  put(Opcode::kWriteMiddle, 4096, MacTx::Queue::kRequest, Epoch(requests));
+  put(Opcode::kWriteMiddle, 1024, MacTx::Queue::kRequest, Epoch(requests));
+  put(Opcode::kWriteLast, 64, MacTx::Queue::kRequest, Epoch());
+  bench.scheduler.run_until(20_ns);  // the first is leaving
+  ++requests;
+  put(Opcode::kAcknowledge, 0, MacTx::Queue::kResponse, Epoch(answers));
+  put(Opcode::kReadResponseMiddle, 512, MacTx::Queue::kResponse, Epoch(answers));
+  CHECK_FALSE(bench.mac.has_room(MacTx::Queue::kResponse));
+  ++answers;
+  bench.scheduler.run_until(1_us);
+  REQUIRE(bench.wire.packets.size() == 2);
+  CHECK(bench.wire.packets[1]->payload_length == Bytes(64));
+  CHECK(bench.freed == std::vector<std::uint64_t>{4096, 1024, 64});
+  CHECK(bench.mac.has_room(MacTx::Queue::kResponse));
+  CHECK(bench.responses_started.size() == 2);
+  CHECK(bench.mac.idle());
+}
+
 // ---- Receive side ------------------------------------------------------------------------------
 
 TEST_CASE("a tap sees a packet that leaves with the time of its last bit") {
