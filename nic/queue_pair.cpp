@@ -113,6 +113,8 @@ void NicQueuePair::reset(std::uint16_t first_block) {
   receive_left = 0;
   owed.clear();
   ++response_epoch;
+  ++answer_epoch;
+  answering_first = answering_end = Psn();
   answers_under_way = 0;
   atomics.clear();
 }

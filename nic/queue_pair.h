@@ -187,6 +187,9 @@ struct NicQueuePair {
   bool responding = false;              ///< stands in the read responder's turns
   std::uint32_t answers_under_way = 0;  ///< responses made from `owed` and not yet at the port
   std::uint32_t response_epoch = 0;     ///< answers being gathered of an earlier epoch are void
+  std::uint32_t answer_epoch = 0;       ///< the same of those that wait for the wire
+  Psn answering_first;                  ///< of the READ whose answers were begun last
+  Psn answering_end;                    ///< first PSN behind them
   Ring<SavedAtomic> atomics;            ///< the last ones, oldest first
   bool flushing_receives = false;
 

@@ -67,7 +67,7 @@ void ReadResponder::serve(std::uint64_t number) {
   qp.responding = false;
   if (qp.owed.empty()) return;  // reset meanwhile
   DmaEngine::Job job;
-  job.packet = build(*context, qp.owed.front(), job);
+  job.packet = build(qp, *context, qp.owed.front(), job);
   job.qp = &qp;
   job.epoch = Epoch(qp.response_epoch);
   OwedResponse& owed = qp.owed.front();
@@ -83,13 +83,21 @@ void ReadResponder::serve(std::uint64_t number) {
   dma_.add(std::move(job));
 }
 
-PacketRef ReadResponder::build(const abi::QpContext& context, OwedResponse& owed,
+void ReadResponder::begin_answers(NicQueuePair& qp, const abi::QpContext& context,
+                                  const OwedResponse& owed) {
+  const std::uint64_t packets = divide_up(std::uint64_t{owed.length}, context.path_mtu());
+  qp.answering_first = owed.psn;
+  qp.answering_end = owed.psn + static_cast<std::uint32_t>(std::max<std::uint64_t>(packets, 1));
+}
+
+PacketRef ReadResponder::build(NicQueuePair& qp, const abi::QpContext& context, OwedResponse& owed,
                                DmaEngine::Job& job) {
   Opcode opcode = Opcode::kAcknowledge;
   std::uint32_t bytes = 0;
   if (owed.kind == OwedResponse::Kind::kAtomic) opcode = Opcode::kAtomicAcknowledge;
   if (owed.kind == OwedResponse::Kind::kRead) {
     bytes = std::min(context.path_mtu(), owed.length - owed.offset);
+    if (owed.offset == 0) begin_answers(qp, context, owed);
     opcode = response_opcode(owed.offset == 0, owed.offset + bytes == owed.length);
   }
   PacketRef packet = w_.port.make(context, opcode, owed.psn);
@@ -140,7 +148,8 @@ bool ReadResponder::leave(std::uint64_t, DmaEngine::Job& job) {
     }
     if (job.failed != CompletionStatus::kSuccess && !answer_refused(job)) return false;
     --job.qp->answers_under_way;
-    w_.mac_tx.enqueue(std::move(job.packet), w_.scheduler.now(), MacTx::Queue::kResponse);
+    w_.mac_tx.enqueue(std::move(job.packet), w_.scheduler.now(), MacTx::Queue::kResponse,
+                      Epoch(job.qp->answer_epoch));
   }
   buffered_ -= payload;
   kick();

@@ -65,7 +65,10 @@ class ReadResponder : private DmaEngine::Client {
   void kick();
   void turn();
   void serve(std::uint64_t qpn);
-  PacketRef build(const abi::QpContext& context, OwedResponse& owed, DmaEngine::Job& job);
+  static void begin_answers(NicQueuePair& qp, const abi::QpContext& context,
+                            const OwedResponse& owed);
+  PacketRef build(NicQueuePair& qp, const abi::QpContext& context, OwedResponse& owed,
+                  DmaEngine::Job& job);
   bool has_room() const { return buffered_ + Bytes(kMaxPathMtu) <= config_.buffer; }
 
   void begin_part(const DmaEngine::Job&, std::uint32_t, KeyCheck&) override {}

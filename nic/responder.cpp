@@ -778,12 +778,17 @@ bool Responder::answer(Slot& slot) {
 }
 
 /// Who asks again for a READ asks again for all that follows it, too: that would come twice, and
-/// what is wanted only after it. What is on its way to the wire stays: the request may be a copy
-/// that the network made, and nobody would ask for those answers before a timeout.
+/// what is wanted only after it. Who asks from the middle of one on has missed a packet, and what
+/// is on its way to the wire is void as well; from the first packet on it may be a copy of the
+/// request that the network made, and nobody would ask for those answers before a timeout.
 void Responder::forget_answers(NicQueuePair& qp, Psn psn) {
   std::size_t kept = 0;
   while (kept < qp.owed.size() && qp.owed.at(kept).psn - psn < 0) ++kept;
   qp.owed.truncate(kept);
+  if (psn - qp.answering_first <= 0 || psn - qp.answering_end >= 0) return;
+  ++qp.response_epoch;
+  ++qp.answer_epoch;
+  qp.answers_under_way = 0;
 }
 
 /// The next packet of the same queue pair is through as well: its acknowledgement says it all.
