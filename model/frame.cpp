@@ -25,6 +25,12 @@ class FrameReader {
       : next_(frame), left_(size), packet_(packet) {}
 
   const char* read() {
+    if (!take(packet_.eth)) return "shorter than an Ethernet header";
+    if (const char* error = read_tag()) return error;
+    if (packet_.eth.ether_type == kEtherTypeMacControl) {
+      packet_.kind = FrameKind::kPause;
+      return PauseFrame::read(next_, left_, packet_.pause);
+    }
     if (const char* error = read_network()) return error;
     if (const char* error = read_transport()) return error;
     return read_payload();
@@ -47,8 +53,17 @@ class FrameReader {
     left_ -= bytes;
   }
 
+  const char* read_tag() {
+    if (packet_.eth.ether_type != kEtherTypeVlan) return nullptr;
+    if (left_ < VlanTag::kBytes) return "shorter than an 802.1Q tag";
+    packet_.tagged = true;
+    packet_.vlan = VlanTag::from_control(load_be16(next_));
+    packet_.eth.ether_type = load_be16(next_ + 2);
+    skip(VlanTag::kBytes);
+    return nullptr;
+  }
+
   const char* read_network() {
-    if (!take(packet_.eth)) return "shorter than an Ethernet header";
     switch (packet_.eth.ether_type) {
       case kEtherTypeIpv4:
         return read_ipv4();
@@ -59,7 +74,7 @@ class FrameReader {
         packet_.link_layer = LinkLayer::kRoceV1;
         return read_grh(kGrhNextHeaderBth);
       default:
-        return "neither IPv4 nor IPv6 nor RoCEv1";
+        return "neither IPv4 nor IPv6 nor RoCEv1 nor MAC control";
     }
   }
 
@@ -157,18 +172,38 @@ class FrameReader {
 
 }  // namespace
 
+namespace {
+
+/// Destination address to EtherType; returns where the frame goes on.
+std::uint8_t* write_ethernet(const Packet& packet, std::uint8_t* at) {
+  EthernetHeader eth = packet.eth;
+  eth.ether_type = packet.tagged ? kEtherTypeVlan : packet.ether_type();
+  eth.write(at);
+  at += EthernetHeader::kBytes;
+  if (!packet.tagged) return at;
+  store_be16(at, packet.vlan.control());
+  store_be16(at + 2, packet.ether_type());
+  return at + VlanTag::kBytes;
+}
+
+void write_roce(const Packet& packet, std::uint8_t* at) {
+  at += packet.write_headers(at);
+  if (!packet.payload_elided && packet.payload() != nullptr)
+    std::copy_n(packet.payload(), packet.payload_length.count(), at);
+  at += packet.payload_length.count() + packet.bth.pad_count;
+  store_le32(at, packet.payload_elided ? compute_icrc(packet) ^ packet.icrc : packet.icrc);
+}
+
+}  // namespace
+
 void write_frame(const Packet& packet, std::vector<std::uint8_t>& frame, WithFcs with_fcs) {
   const std::size_t without_fcs = (packet.frame_bytes() - kFcsBytes).count();
   frame.assign(without_fcs, 0);
-  EthernetHeader eth = packet.eth;
-  eth.ether_type = packet.ether_type();
-  eth.write(frame.data());
-  std::uint8_t* next = frame.data() + EthernetHeader::kBytes;
-  next += packet.write_headers(next);
-  if (!packet.payload_elided && packet.payload() != nullptr)
-    std::copy_n(packet.payload(), packet.payload_length.count(), next);
-  next += packet.payload_length.count() + packet.bth.pad_count;
-  store_le32(next, packet.payload_elided ? compute_icrc(packet) ^ packet.icrc : packet.icrc);
+  std::uint8_t* const behind = write_ethernet(packet, frame.data());
+  if (packet.kind == FrameKind::kPause)
+    packet.pause.write(behind);
+  else
+    write_roce(packet, behind);
   if (with_fcs == WithFcs::kNo) return;
   const uLong fcs = crc32(0, frame.data(), static_cast<uInt>(without_fcs));
   frame.resize(without_fcs + kFcsBytes.count());

@@ -6,7 +6,7 @@
 // `write` produces the bytes of the wire, reserved bits zero; `read` takes them apart; neither
 // knows where the bytes live. `write` of the IPv4 header computes its checksum.
 //
-// Left out: VLAN tags (priority is DSCP), IPv4 options, IPv6 extension headers, RDETH and XRCETH.
+// Left out: IPv4 options, IPv6 extension headers, RDETH and XRCETH.
 // UDP checksum is zero: annex A17.3.1.2 has it so for IPv4, and RFC 6935 lets a tunnel's packets,
 // which have their own check, do without over IPv6 too.
 #pragma once
@@ -50,6 +50,23 @@ struct EthernetHeader {
   std::uint16_t ether_type = kEtherTypeIpv4;
   void write(std::uint8_t* at) const;
   static EthernetHeader read(const std::uint8_t* at);
+};
+
+inline constexpr std::uint16_t kEtherTypeVlan = 0x8100;
+
+/// The tag between source address and EtherType (IEEE 802.1Q 9.6), without its own EtherType.
+struct VlanTag {
+  static constexpr std::size_t kBytes = 4;  ///< with it
+  std::uint8_t priority = 0;                ///< PCP, three bits
+  bool drop_eligible = false;
+  std::uint16_t id = 0;  ///< VID, twelve bits; 0: the tag tells the priority only
+  constexpr std::uint16_t control() const {
+    return static_cast<std::uint16_t>(priority << 13 | (drop_eligible ? 1 << 12 : 0) | id);
+  }
+  static constexpr VlanTag from_control(std::uint16_t control) {
+    return {static_cast<std::uint8_t>(control >> 13), (control & 0x1000) != 0,
+            static_cast<std::uint16_t>(control & 0xfff)};
+  }
 };
 
 /// Explicit congestion notification (RFC 3168).

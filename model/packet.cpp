@@ -82,7 +82,7 @@ void PacketPool::grow() {
   Packet* const packets = chunks_.back().get();
   for (std::size_t i = kChunkPackets; i-- > 0;) {
     packets[i].pool_ = this;
-    packets[i].next_free_ = free_;
+    packets[i].next_ = free_;
     free_ = &packets[i];
   }
 }

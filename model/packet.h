@@ -8,9 +8,10 @@
 // allocated per packet once a run is warm.
 //
 // A packet is RoCEv2 over IPv4, RoCEv2 over IPv6 or RoCEv1. All three keep what they have in common
-// in the same fields, under the names that it has in the first.
+// in the same fields, under the names that it has in the first. Or it is a frame of MAC control
+// that pauses the other end's sender; then it has Ethernet addresses and `pause`, and no more.
 //
-// Left out: frames that are no RoCE; GIDs other than those that follow from a port's addresses.
+// Left out: GIDs other than those that follow from a port's addresses.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "model/headers.h"
+#include "model/pause_frame.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
 
@@ -28,6 +30,7 @@ namespace rnicsim {
 
 class PacketPool;
 
+enum class FrameKind : std::uint8_t { kRoce, kPause };
 enum class LinkLayer : std::uint8_t { kRoceV2, kRoceV1 };
 enum class IpVersion : std::uint8_t { kIpv4, kIpv6 };
 /// How a port's GID follows from its addresses.
@@ -48,6 +51,9 @@ struct AtomicOperands {
 /// What is reset when a packet is created, and may be copied from one packet to another.
 struct PacketFields {
   EthernetHeader eth;  ///< ether_type is not kept: it follows from link layer and IP version
+  FrameKind kind = FrameKind::kRoce;
+  bool tagged = false;  ///< has an 802.1Q tag
+  VlanTag vlan;
   LinkLayer link_layer = LinkLayer::kRoceV2;
   IpVersion ip_version = IpVersion::kIpv4;  ///< of RoCEv2
   /// total_length is not kept: it follows from the packet when bytes are wanted. Of IPv6 and
@@ -71,8 +77,10 @@ struct PacketFields {
   /// it differs (xor) from the right one, so that 0 is undamaged and nobody need read bytes.
   std::uint32_t icrc = 0;
   bool payload_elided = false;
-  bool bad_fcs = false;  ///< damaged on a link; the next port drops it
-  std::uint8_t priority = 0;
+  bool bad_fcs = false;                     ///< damaged on a link; the next port drops it
+  std::uint8_t priority = 0;                ///< traffic class in the port or switch that holds it
+  std::uint16_t ingress = 0;                ///< port by which the switch that holds it took it in
+  PauseFrame pause;                         ///< of FrameKind::kPause
   GidKind gid_kind = GidKind::kIpv4Mapped;  ///< of RoCEv1 and RoCEv2 over IPv6
   Time head;                                ///< first bit of the frame passes the point of delivery
   Time tail;                                ///< last bit
@@ -114,10 +122,13 @@ class Packet : public PacketFields {
     atomic = {header.swap_or_add, header.compare};
   }
   std::uint16_t ether_type() const {
+    if (kind == FrameKind::kPause) return kEtherTypeMacControl;
     if (link_layer == LinkLayer::kRoceV1) return kEtherTypeRoceV1;
     return ip_version == IpVersion::kIpv6 ? kEtherTypeIpv6 : kEtherTypeIpv4;
   }
-  bool has_grh() const { return ether_type() != kEtherTypeIpv4; }
+  bool has_grh() const {
+    return link_layer == LinkLayer::kRoceV1 || ip_version == IpVersion::kIpv6;
+  }
   /// GRH of RoCEv1, IPv6 header of RoCEv2, with lengths. REQUIRES: has_grh().
   Grh grh() const;
   std::size_t network_header_bytes() const {
@@ -129,9 +140,14 @@ class Packet : public PacketFields {
     return Bytes(network_header_bytes() + Bth::kBytes + extension_bytes(bth)) + payload_length +
            Bytes(bth.pad_count) + kIcrcBytes;
   }
+  /// Destination address to EtherType, with the 802.1Q tag.
+  Bytes ethernet_bytes() const {
+    return Bytes(EthernetHeader::kBytes + (tagged ? VlanTag::kBytes : 0));
+  }
   /// Ethernet frame with FCS, without preamble and gap; at least 64 B.
   Bytes frame_bytes() const {
-    return std::max(Bytes(EthernetHeader::kBytes) + ip_bytes() + kFcsBytes, kMinFrameBytes);
+    if (kind == FrameKind::kPause) return kMinFrameBytes;
+    return std::max(ethernet_bytes() + ip_bytes() + kFcsBytes, kMinFrameBytes);
   }
   /// What the frame takes of the wire: with preamble and gap.
   Bytes wire_bytes() const { return frame_bytes() + kPreambleBytes + kInterPacketGapBytes; }
@@ -142,12 +158,13 @@ class Packet : public PacketFields {
 
  private:
   friend class PacketPool;
+  friend class PacketQueue;
   friend class PacketRef;
   void allocate_payload();
 
   std::uint32_t references_ = 0;
   PacketPool* pool_ = nullptr;
-  Packet* next_free_ = nullptr;
+  Packet* next_ = nullptr;  ///< in the pool's list of free ones, or in a PacketQueue
   std::unique_ptr<std::uint8_t[]> payload_;
 };
 
@@ -180,6 +197,7 @@ class PacketRef {
 
  private:
   friend class PacketPool;
+  friend class PacketQueue;
   explicit PacketRef(Packet* packet) : packet_(packet) { ++packet_->references_; }
   Packet* packet_ = nullptr;
 };
@@ -195,7 +213,7 @@ class PacketPool {
   PacketRef create() {
     if (free_ == nullptr) grow();
     Packet* packet = free_;
-    free_ = packet->next_free_;
+    free_ = packet->next_;
     static_cast<PacketFields&>(*packet) = kFresh;
     ++outstanding_;
     return PacketRef(packet);
@@ -213,7 +231,7 @@ class PacketPool {
   static const PacketFields kFresh;
   void grow();
   void take_back(Packet* packet) {
-    packet->next_free_ = free_;
+    packet->next_ = free_;
     free_ = packet;
     --outstanding_;
   }
@@ -227,6 +245,35 @@ inline void PacketRef::reset() {
   if (packet_ != nullptr && --packet_->references_ == 0) packet_->pool_->take_back(packet_);
   packet_ = nullptr;
 }
+
+/// First in, first out, linked through the packets themselves: two words, and no memory however
+/// many wait. A packet is in one queue at most.
+class PacketQueue {
+ public:
+  PacketQueue() = default;
+  PacketQueue(const PacketQueue&) = delete;
+  PacketQueue& operator=(const PacketQueue&) = delete;
+  ~PacketQueue() {
+    while (!empty()) take();
+  }
+  bool empty() const { return first_ == nullptr; }
+  Packet& front() const { return *first_; }
+  void push(PacketRef ref) {
+    Packet* const packet = std::exchange(ref.packet_, nullptr);
+    packet->next_ = nullptr;
+    (first_ == nullptr ? first_ : last_->next_) = packet;
+    last_ = packet;
+  }
+  PacketRef take() {
+    PacketRef ref;
+    ref.packet_ = std::exchange(first_, first_->next_);
+    return ref;
+  }
+
+ private:
+  Packet* first_ = nullptr;
+  Packet* last_ = nullptr;
+};
 
 /// Takes packets: the far end of a link. The only interface between NIC, link and switch.
 ///

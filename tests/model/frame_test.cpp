@@ -154,7 +154,7 @@ TEST_CASE("What makes bytes no frame of ours is named") {
     const char* const text = read_frame(frame.data(), frame.size(), *again);
     return text == nullptr ? "" : text;
   };
-  CHECK(error(Shape::kIpv4, 13, 0x06) == "neither IPv4 nor IPv6 nor RoCEv1");
+  CHECK(error(Shape::kIpv4, 13, 0x06) == "neither IPv4 nor IPv6 nor RoCEv1 nor MAC control");
   CHECK(error(Shape::kIpv4, 14, 0x46) == "no IPv4 header without options");
   CHECK(error(Shape::kIpv4, 22, 0) == "wrong IPv4 header checksum");
   CHECK(error(Shape::kIpv4, 37, 1) == "not to RoCE's UDP port");

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "fabric/egress.h"
+
+#include <algorithm>
+
+namespace rnicsim {
+
+namespace {
+
+/// A weight of 1 in bytes a round: any packet fits, so that a turn never goes round in vain.
+constexpr std::uint64_t kQuantumBytes = 9216 + 64;
+
+constexpr std::uint8_t bit(std::uint8_t priority) {
+  return static_cast<std::uint8_t>(1U << priority);
+}
+/// The highest priority of a set. REQUIRES: it is not empty.
+int highest(std::uint8_t set) { return 31 - __builtin_clz(set); }
+
+}  // namespace
+
+void EgressWeight::describe(Fields& fields) {
+  fields.required().field("priority", priority, range(0, 7), "which one");
+  fields.required().field("weight", weight, range(1, 100),
+                          "its share of what strict priorities leave, against those of the others");
+}
+
+void EgressConfig::describe(Fields& fields) {
+  fields.list("weights", weights, ListLimits{0, kPriorities},
+              "priorities that share bandwidth by weight (ETS); those not listed are strict, the "
+              "highest number first");
+  fields.list("ecn", ecn, ListLimits{0, kPriorities}, "marking, for each priority that has it");
+  fields.object("pause", pause, "how this port is paused and pauses");
+}
+
+Egress::Egress(const Wiring& w, const EgressConfig& config)
+    : scheduler_(w.scheduler),
+      owner_(w.owner),
+      port_(w.port),
+      wire_(w.rate),
+      preamble_(wire_.byte_time().of(kPreambleBytes)),
+      gap_(wire_.byte_time().of(kInterPacketGapBytes)),
+      random_(w.random),
+      pool_(w.packets),
+      mac_(w.mac),
+      requester_(w.scheduler, config.pause, w.rate, call<&Egress::go>(this)),
+      listener_(w.scheduler, config.pause, w.rate, call<&Egress::go>(this)) {
+  for (const EgressWeight& weight : config.weights) {
+    weighted_ = static_cast<std::uint8_t>(weighted_ | bit(weight.priority));
+    quantum_[weight.priority] = weight.weight * kQuantumBytes;
+  }
+  for (const EcnConfig& ecn : config.ecn) {
+    marking_ = static_cast<std::uint8_t>(marking_ | bit(ecn.priority));
+    markers_[ecn.priority] = EcnMarker(ecn);
+  }
+}
+
+void Egress::enqueue(PacketRef packet, Time ready) {
+  const std::uint8_t priority = packet->priority;
+  packet->head = ready;  // what it was at the ingress is of no more use
+  nonempty_ = static_cast<std::uint8_t>(nonempty_ | bit(priority));
+  queues_[priority].push(std::move(packet));
+  if (!sending_) go();
+}
+
+/// Something may start.
+void Egress::go() {
+  if (sending_) return;
+  if (send_pause()) return;
+  const int priority = choose();
+  if (priority >= 0) start(static_cast<std::uint8_t>(priority));
+}
+
+bool Egress::send_pause() {
+  if (!requester_.frame_is_due()) return false;
+  PacketRef packet = pool_.create();
+  packet->kind = FrameKind::kPause;
+  packet->eth.destination = kMacControlAddress;
+  packet->eth.source = mac_;
+  packet->pause = requester_.take_frame();
+  releases_ = false;
+  put_on_wire(std::move(packet), scheduler_.now());
+  return true;
+}
+
+/// The priority whose turn it is; negative: none may send.
+int Egress::choose() {
+  const auto eligible = static_cast<std::uint8_t>(nonempty_ & ~listener_.paused());
+  if (eligible == 0) return -1;
+  const auto strict = static_cast<std::uint8_t>(eligible & ~weighted_);
+  return strict != 0 ? highest(strict) : choose_by_deficit(eligible);
+}
+
+int Egress::choose_by_deficit(std::uint8_t eligible) {
+  while (true) {
+    if ((eligible >> turn_ & 1) != 0) {
+      if (fresh_turn_) deficit_[turn_] += quantum_[turn_];
+      fresh_turn_ = false;
+      const std::uint64_t bytes = queues_[turn_].front().frame_bytes().count();
+      if (deficit_[turn_] >= bytes) {
+        deficit_[turn_] -= bytes;
+        return turn_;
+      }
+    } else if ((nonempty_ >> turn_ & 1) == 0) {
+      deficit_[turn_] = 0;  // who has nothing to send saves nothing up
+    }
+    turn_ = static_cast<std::uint8_t>((turn_ + 1) % kPriorities);
+    fresh_turn_ = true;
+  }
+}
+
+void Egress::start(std::uint8_t priority) {
+  PacketQueue& queue = queues_[priority];
+  PacketRef packet = queue.take();
+  if (queue.empty()) nonempty_ = static_cast<std::uint8_t>(nonempty_ & ~bit(priority));
+  if ((marking_ >> priority & 1) != 0 && is_ecn_capable(*packet) &&
+      markers_[priority].marks(owner_.waiting(port_, priority), random_)) {
+    packet->ipv4.ecn = Ecn::kCongestion;
+    ++marked_;
+  }
+  releases_ = true;
+  leaving_priority_ = priority;
+  leaving_ingress_ = packet->ingress;
+  leaving_bytes_ = packet->frame_bytes();
+  const Time ready = packet->head;
+  put_on_wire(std::move(packet), ready);
+}
+
+void Egress::put_on_wire(PacketRef packet, Time ready) {
+  const Time begin = std::max({ready, scheduler_.now(), wire_.free_at()});
+  const Time end = wire_.send(begin, packet->wire_bytes());
+  packet->head = begin + preamble_;
+  packet->tail = end - gap_;
+  ++packets_;
+  bytes_ += packet->frame_bytes();
+  busy_ += end - begin;
+  sending_ = true;
+  scheduler_.at(end, call<&Egress::sent>(this));
+  tap(*packet, packet->tail, PacketDirection::kOutbound);
+  link_->receive(std::move(packet));
+}
+
+void Egress::sent() {
+  sending_ = false;
+  if (releases_) owner_.left(port_, leaving_ingress_, leaving_priority_, leaving_bytes_);
+  go();
+}
+
+void Egress::report(const MetricScope& scope) const {
+  scope.count("tx_packets", packets_, "frames sent");
+  scope.bytes("tx_bytes", bytes_, "bytes of frames sent, with FCS");
+  scope.time("tx.busy", busy_, "time the wire was taken by sending");
+  if (marking_ != 0) scope.count("ecn_marked", marked_, "packets marked: congestion experienced");
+  requester_.report(scope);
+  listener_.report(scope);
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// One port of a switch towards its cable: a queue for each priority, the choice between them, the
+// wire. Pause frames of our own go first and are never paused; then strict priorities, the highest
+// number first; then the others share what is left by deficit-weighted round robin (802.1Qaz ETS).
+// A priority that the other end has paused is passed over. ECN marks are set when a packet leaves.
+//
+// An idle port takes a packet at once, to start when it is `ready` (out of the switch's pipeline);
+// one event stands for the end of each packet: there its memory is given back and the next chosen.
+// Approximates: a packet that was taken so is past the scheduler: neither a pause nor a higher
+// priority that come while it is in the pipeline hold it up (at most the pipeline's latency).
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "fabric/ecn.h"
+#include "model/metrics.h"
+#include "model/packet.h"
+#include "model/packet_tap.h"
+#include "model/pause.h"
+#include "model/random.h"
+#include "model/scheduler.h"
+#include "model/units.h"
+
+namespace rnicsim {
+
+/// A priority that shares by weight; those not listed are strict.
+struct EgressWeight {
+  std::uint8_t priority = 0;
+  std::uint32_t weight = 1;
+  void describe(Fields& fields);
+};
+
+struct EgressConfig {
+  std::vector<EgressWeight> weights;
+  std::vector<EcnConfig> ecn;
+  PauseConfig pause;
+  void describe(Fields& fields);
+};
+
+class Egress {
+ public:
+  /// Whose memory the packets are in.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    /// The last bit of a packet has left this port.
+    virtual void left(std::uint16_t port, std::uint16_t ingress, std::uint8_t priority,
+                      Bytes frame) = 0;
+    /// What waits for a queue of this port, the packet that is just leaving included.
+    virtual Bytes waiting(std::uint16_t port, std::uint8_t priority) const = 0;
+  };
+  struct Wiring {
+    Scheduler& scheduler;
+    PacketPool& packets;
+    Owner& owner;
+    Random& random;  ///< the switch's, for marks
+    std::uint16_t port;
+    BitRate rate;
+    abi::MacAddress mac;  ///< source of pause frames
+  };
+  Egress(const Wiring& wiring, const EgressConfig& config);
+  Egress(const Egress&) = delete;
+  Egress& operator=(const Egress&) = delete;
+  void connect(PacketSink& link) { link_ = &link; }
+
+  /// A packet of `packet->priority` that came by `packet->ingress`. It may start from `ready` on
+  /// (>= now), and end no earlier than `ends` (a packet that is still coming in).
+  void enqueue(PacketRef packet, Time ready);
+  /// Asks the other end's sender to stop or go on.
+  PauseRequester& requester() { return requester_; }
+  PauseListener& listener() { return listener_; }
+
+  bool idle() const { return nonempty_ == 0 && !sending_; }
+  std::uint8_t nonempty() const { return nonempty_; }
+  /// Priorities that have packets and may not send.
+  std::uint8_t held_up() const { return nonempty_ & listener_.paused(); }
+  std::uint64_t sent_packets() const { return packets_; }
+  Bytes sent_bytes() const { return bytes_; }
+  std::uint64_t marked() const { return marked_; }
+  ByteTime byte_time() const { return wire_.byte_time(); }
+
+  PacketTapPoint tap;
+  void report(const MetricScope& scope) const;
+
+ private:
+  void go();
+  void sent();
+  bool send_pause();
+  int choose();
+  int choose_by_deficit(std::uint8_t eligible);
+  void start(std::uint8_t priority);
+  void put_on_wire(PacketRef packet, Time ready);
+
+  // What every packet touches.
+  Scheduler& scheduler_;
+  Owner& owner_;
+  PacketSink* link_ = nullptr;
+  std::uint16_t port_;
+  bool sending_ = false;
+  bool releases_ = false;  ///< the packet on the wire is of the switch's memory
+  std::uint8_t nonempty_ = 0;
+  std::uint8_t weighted_ = 0;  ///< priorities that share by weight
+  std::uint8_t turn_ = 0;
+  bool fresh_turn_ = true;  ///< the turn's quantum is not yet given
+  std::uint8_t marking_ = 0;
+  std::uint8_t leaving_priority_ = 0;
+  std::uint16_t leaving_ingress_ = 0;
+  Bytes leaving_bytes_;
+  Serialiser wire_;
+  Time preamble_;
+  Time gap_;
+  std::array<PacketQueue, kPriorities> queues_;
+  std::uint64_t packets_ = 0;
+  Bytes bytes_;
+  std::uint64_t marked_ = 0;
+  Time busy_;
+
+  std::array<std::uint64_t, kPriorities> quantum_{};
+  std::array<std::uint64_t, kPriorities> deficit_{};
+  std::array<EcnMarker, kPriorities> markers_;
+  Random& random_;
+  PacketPool& pool_;
+  abi::MacAddress mac_;
+  PauseRequester requester_;
+  PauseListener listener_;
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#include "fabric/priority_map.h"
+
+namespace rnicsim {
+
+void PriorityMapEntry::describe(Fields& fields) {
+  fields.required().field("value", value, range(0, 63), "the DSCP, or the PCP");
+  fields.required().field("priority", priority, range(0, 7), "the priority of frames that have it");
+}
+
+void PriorityMapConfig::describe(Fields& fields) {
+  fields.choice("from", from, {{"dscp", PriorityFrom::kDscp}, {"pcp", PriorityFrom::kPcp}},
+                "what tells a frame's priority: the IP header's DSCP or the 802.1Q tag's PCP");
+  fields.list("map", map, ListLimits{0, 64},
+              "where it differs from DSCP / 8, or from the PCP itself");
+}
+
+PriorityMap::PriorityMap(const PriorityMapConfig& config) : from_(config.from) {
+  for (std::size_t i = 0; i < by_value_.size(); ++i)
+    by_value_[i] = static_cast<std::uint8_t>(from_ == PriorityFrom::kDscp ? i >> 3 : i & 7);
+  for (const PriorityMapEntry& entry : config.map) by_value_[entry.value] = entry.priority;
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// An Ethernet switch: construction, wiring, and the way of a packet through it.
+//
+//   port -> classify -> way -> shared_buffer -> egress queue -> port
+//              |                    |  XOFF, XON
+//              v                    v
+//        pause frames -> listener  requester of the ingress port -> pause frames
+//
+// A packet is taken when its last bit has come (or, cutting through, its first 64 B), is given a
+// priority and a way, takes its bytes of the shared buffer, and may leave `latency` later. One of a
+// lossless priority that finds no room ends the run as a lossless drop, which says what headroom
+// there was and what was needed; others are dropped and counted.
+//
+// Routed, the TTL is counted down and the Ethernet source becomes this router; bridged, a frame
+// leaves as it came. A RoCEv1 packet at a router is refused: it has no IP
+// header that a router could forward by. Every router answers for all next hops, so that a packet
+// keeps the Ethernet address of its last hop.
+//
+// Cutting through, a frame whose FCS is wrong is passed on, as its end is not known when it leaves;
+// otherwise it is dropped here.
+//
+// Approximates: the pipeline is latency only: it takes packets at the rate of its ports. Bytes are
+// taken at once for the whole packet, and given back when its slot on the wire, with the gap, has
+// ended (1 ns late at 100 Gb/s).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/egress.h"
+#include "fabric/path_choice.h"
+#include "fabric/priority_map.h"
+#include "fabric/shared_buffer.h"
+#include "fabric/switch_config.h"
+#include "model/clock.h"
+#include "model/metrics.h"
+#include "model/packet.h"
+#include "model/packet_tap.h"
+#include "model/random.h"
+#include "model/scheduler.h"
+
+namespace rnicsim {
+
+/// The cable at a port, as far as buffer and wire must know it.
+struct SwitchPortSetup {
+  BitRate rate;
+  Time propagation;
+  Bytes largest_frame;
+  Time peer_response_time;  ///< how soon the other end obeys a pause, for the headroom
+};
+
+class Switch : public sc_core::sc_module, private Egress::Owner {
+ public:
+  struct Wiring {
+    Scheduler& scheduler;
+    PacketPool& packets;
+    std::uint32_t number;  ///< run-wide, for its Ethernet address
+    std::uint64_t seed;
+  };
+  /// Throws ConfigError if the buffer cannot hold the headroom of its ports.
+  Switch(const sc_core::sc_module_name& name, const Wiring& wiring, const SwitchConfig& config,
+         const std::vector<SwitchPortSetup>& ports);
+  ~Switch() override;
+
+  std::uint16_t ports() const { return static_cast<std::uint16_t>(ports_.size()); }
+  PacketSink& port(std::uint16_t port);
+  void connect(std::uint16_t port, PacketSink& link) { ports_[port]->egress.connect(link); }
+  /// `ways[destination]`: for each end point, by number, the ports that lead to it. Must outlive
+  /// the switch or the next call.
+  void set_ways(const std::vector<PortSpan>& ways) { ways_ = &ways; }
+  abi::MacAddress mac() const { return mac_; }
+
+  bool idle() const;
+  /// Packets and bytes, for conservation: received = sent + dropped + held, pause frames aside.
+  struct Totals {
+    std::uint64_t received_packets, sent_packets, dropped_packets;
+    Bytes received_bytes, sent_bytes, dropped_bytes;
+  };
+  Totals port_totals(std::uint16_t port) const;
+  Egress& egress(std::uint16_t port) { return ports_[port]->egress; }
+  const SharedBuffer& buffer() const { return buffer_; }
+  void attach_tap(std::uint16_t port, PacketTap* tap, std::uint32_t number);
+  void report(const MetricScope& scope) const;
+
+ private:
+  struct Port final : PacketSink {
+    Port(Switch& the_switch, std::uint16_t number, const Egress::Wiring& wiring,
+         const EgressConfig& config)
+        : owner(the_switch), index(number), egress(wiring, config) {}
+    void receive(PacketRef packet) override { owner.receive(*this, std::move(packet)); }
+    bool wants_cut_through() const override { return owner.cut_through_; }
+
+    Switch& owner;
+    std::uint16_t index;
+    std::uint64_t packets = 0;
+    Bytes bytes;
+    Egress egress;
+    std::uint64_t dropped = 0;
+    Bytes dropped_bytes;
+    std::uint64_t crc_errors = 0;
+    std::uint64_t no_room = 0;
+    std::uint64_t no_way = 0;
+    std::uint64_t not_routable = 0;
+    std::uint64_t expired = 0;
+    PacketTapPoint tap;
+  };
+
+  void receive(Port& port, PacketRef packet);
+  void forward(Port& port, PacketRef packet);
+  const PortSpan* ways_to(const Packet& packet) const;
+  std::uint16_t choose(const PortSpan& ways, const Packet& packet);
+  void rewrite(Packet& packet) const;
+  Time ready(const Packet& packet, const Egress& out) const;
+  void drop(Port& port, const Packet& packet, std::uint64_t& counter);
+  [[noreturn]] void overflow(const Port& port, const Packet& packet) const;
+  void left(std::uint16_t port, std::uint16_t ingress, std::uint8_t priority, Bytes frame) override;
+  Bytes waiting(std::uint16_t port, std::uint8_t priority) const override {
+    return buffer_.egress_bytes(port, priority);
+  }
+
+  Scheduler& scheduler_;
+  bool cut_through_;
+  bool routed_;
+  PathChoice path_choice_;
+  Clock clock_;
+  Cycles latency_;
+  std::uint64_t salt_;
+  Random random_;
+  PriorityMap priorities_;
+  SharedBuffer buffer_;
+  const std::vector<PortSpan>* ways_ = nullptr;
+  abi::MacAddress mac_;
+  std::vector<std::unique_ptr<Port>> ports_;
+};
+
+}  // namespace rnicsim

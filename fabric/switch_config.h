@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The settings of a switch.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "fabric/egress.h"
+#include "fabric/path_choice.h"
+#include "fabric/priority_map.h"
+#include "fabric/shared_buffer.h"
+#include "model/config_reader.h"
+#include "model/units.h"
+
+namespace rnicsim {
+
+enum class Forwarding : std::uint8_t {
+  kRouted,   ///< by IP address: TTL and Ethernet addresses are rewritten
+  kBridged,  ///< by Ethernet address: nothing is rewritten
+};
+
+struct SwitchConfig {
+  Frequency clock = Frequency::mhz(1000);
+  Cycles latency{250};
+  bool cut_through = false;
+  Forwarding forwarding = Forwarding::kRouted;
+  PathChoice path_choice = PathChoice::kEcmp;
+  PriorityMapConfig priorities;
+  std::vector<std::uint8_t> lossless{3};
+  SharedBufferConfig buffer;
+  std::optional<Bytes> headroom;
+  EgressConfig egress;
+  void describe(Fields& fields);
+  /// Bit p: priority p is lossless. None is while nobody can be paused.
+  std::uint8_t lossless_set() const;
+};
+
+}  // namespace rnicsim

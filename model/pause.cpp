@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#include "model/pause.h"
+
+#include <string>
+#include <utility>
+
+namespace rnicsim {
+
+namespace {
+
+constexpr std::uint8_t kAllClasses = 0xff;
+
+struct ResponseRow {
+  std::uint64_t gbps;
+  std::uint32_t quanta;
+};
+/// IEEE 802.3 31B.3.7, as switch drivers tabulate it.
+constexpr std::array<ResponseRow, 10> kResponse = {{{1, 2},
+                                                    {10, 67},
+                                                    {25, 80},
+                                                    {40, 118},
+                                                    {50, 147},
+                                                    {100, 394},
+                                                    {200, 453},
+                                                    {400, 905},
+                                                    {800, 905},
+                                                    {~0ULL, 905}}};
+
+Time quanta_time(ByteTime byte_time, std::uint64_t quanta) {
+  return byte_time.of(Bytes(quanta * kPauseQuantumBits / 8));
+}
+
+std::string class_name(std::size_t priority) { return "prio" + std::to_string(priority); }
+
+template <class Function>
+void for_each_class(std::uint8_t classes, Function function) {
+  for (std::uint8_t p = 0; p < kPriorities; ++p)
+    if ((classes >> p & 1) != 0) function(p);
+}
+
+}  // namespace
+
+void PauseConfig::describe(Fields& fields) {
+  fields.choice(
+      "mode", mode,
+      {{"none", PauseMode::kNone}, {"pfc", PauseMode::kPriority}, {"global", PauseMode::kGlobal}},
+      "how a full buffer stops its sender: not at all, by class (802.1Qbb), or the "
+      "whole link (802.3x)");
+  fields.field("quanta", quanta, range(1, 0xffff),
+               "timer of a frame that stops, in 512 bit times; repeated at half of it");
+  fields.optional("response_time", response_time, range(Time(), Time::ms(1)),
+                  "from the last bit of a frame to its effect; if not given, the most that IEEE "
+                  "802.3 31B.3.7 allows at the link's rate");
+}
+
+std::uint32_t pause_response_quanta(BitRate rate) {
+  for (const ResponseRow& row : kResponse)
+    if (static_cast<Uint128>(rate.numerator()) <=
+        static_cast<Uint128>(row.gbps) * 1000000000 * rate.denominator())
+      return row.quanta;
+  return kResponse.back().quanta;
+}
+
+Time pause_response_time(const PauseConfig& config, BitRate rate) {
+  return config.response_time.value_or(quanta_time(ByteTime(rate), pause_response_quanta(rate)));
+}
+
+PauseRequester::PauseRequester(Scheduler& scheduler, const PauseConfig& config, BitRate rate,
+                               Callback frame_due)
+    : scheduler_(scheduler),
+      mode_(config.mode),
+      quanta_(config.quanta),
+      period_(quanta_time(ByteTime(rate), config.quanta) / 2),
+      frame_due_(frame_due) {}
+
+void PauseRequester::xoff(std::uint8_t priority) {
+  if (mode_ == PauseMode::kNone || is_xoff(priority)) return;
+  xoff_ = static_cast<std::uint8_t>(xoff_ | 1U << priority);
+  since_[priority] = scheduler_.now();
+  owe(static_cast<std::uint8_t>(1U << priority));
+  if (refreshing_) return;
+  refreshing_ = true;
+  scheduler_.at_daemon(scheduler_.now() + period_, call<&PauseRequester::refresh>(this));
+}
+
+void PauseRequester::xon(std::uint8_t priority) {
+  if (!is_xoff(priority)) return;
+  xoff_ = static_cast<std::uint8_t>(xoff_ & ~(1U << priority));
+  total_[priority] += scheduler_.now() - since_[priority];
+  owe(static_cast<std::uint8_t>(1U << priority));
+}
+
+void PauseRequester::owe(std::uint8_t classes) {
+  due_ = static_cast<std::uint8_t>(due_ | classes);
+  frame_due_();
+}
+
+void PauseRequester::refresh() {
+  refreshing_ = xoff_ != 0;
+  if (!refreshing_) return;
+  scheduler_.at_daemon(scheduler_.now() + period_, call<&PauseRequester::refresh>(this));
+  owe(xoff_);
+}
+
+PauseFrame PauseRequester::take_frame() {
+  PauseFrame frame;
+  const std::uint8_t classes = std::exchange(due_, std::uint8_t{0});
+  for_each_class(classes, [&](std::uint8_t p) { ++frames_[p]; });
+  if (mode_ == PauseMode::kGlobal) {
+    frame.kind = PauseFrame::Kind::kGlobal;
+    frame.quanta[0] = xoff_ != 0 ? quanta_ : std::uint16_t{0};
+    return frame;
+  }
+  frame.classes = classes;
+  for_each_class(static_cast<std::uint8_t>(classes & xoff_),
+                 [&](std::uint8_t p) { frame.quanta[p] = quanta_; });
+  return frame;
+}
+
+void PauseRequester::report(const MetricScope& scope) const {
+  for (std::uint8_t p = 0; p < kPriorities; ++p) {
+    if (frames_[p] == 0) continue;
+    const std::string name = "tx_" + class_name(p) + "_pause";
+    const Time open = is_xoff(p) ? scheduler_.now() - since_[p] : Time();
+    scope.count(name, frames_[p], "pause frames sent for this priority, to stop or to go on");
+    scope.time(name + "_duration", total_[p] + open, "time in which this priority was stopped");
+  }
+}
+
+PauseListener::PauseListener(Scheduler& scheduler, const PauseConfig& config, BitRate rate,
+                             Callback resumed)
+    : scheduler_(scheduler),
+      ignores_(config.mode == PauseMode::kNone),
+      response_(pause_response_time(config, rate)),
+      byte_time_(rate),
+      resumed_(resumed) {
+  since_.fill(Time::never());
+}
+
+void PauseListener::receive(const PauseFrame& frame) {
+  const bool global = frame.kind == PauseFrame::Kind::kGlobal;
+  const std::uint8_t classes = global ? kAllClasses : frame.classes;
+  for_each_class(classes, [&](std::uint8_t p) {
+    ++frames_[p];
+    if (ignores_) return;
+    const std::uint64_t quanta = frame.quanta[global ? 0 : p];
+    scheduler_.at(scheduler_.now() + response_,
+                  call<&PauseListener::take_effect>(this, std::uint64_t{p} << 16 | quanta));
+  });
+}
+
+void PauseListener::take_effect(std::uint64_t packed) {
+  const auto priority = static_cast<std::uint8_t>(packed >> 16);
+  set(priority, scheduler_.now() + quanta_time(byte_time_, packed & 0xffff));
+}
+
+void PauseListener::set(std::uint8_t priority, Time until) {
+  until_[priority] = until;
+  const auto bit = static_cast<std::uint8_t>(1U << priority);
+  if (until > scheduler_.now()) {
+    if (!is_paused(priority)) {
+      paused_ = static_cast<std::uint8_t>(paused_ | bit);
+      since_[priority] = scheduler_.now();
+      ++transitions_[priority];
+    }
+    arm(priority);
+  } else if (is_paused(priority)) {
+    paused_ = static_cast<std::uint8_t>(paused_ & ~bit);
+    total_[priority] += scheduler_.now() - std::exchange(since_[priority], Time::never());
+    resumed_();
+  }
+}
+
+void PauseListener::arm(std::uint8_t priority) {
+  if ((armed_ >> priority & 1) != 0) return;
+  armed_ = static_cast<std::uint8_t>(armed_ | 1U << priority);
+  scheduler_.at_daemon(until_[priority], call<&PauseListener::expire>(this, priority));
+}
+
+/// The timer of a class may have run out; a later frame may have moved it.
+void PauseListener::expire(std::uint64_t argument) {
+  const auto priority = static_cast<std::uint8_t>(argument);
+  armed_ = static_cast<std::uint8_t>(armed_ & ~(1U << priority));
+  if (!is_paused(priority)) return;
+  if (until_[priority] > scheduler_.now())
+    arm(priority);
+  else
+    set(priority, scheduler_.now());
+}
+
+void PauseListener::report(const MetricScope& scope) const {
+  for (std::uint8_t p = 0; p < kPriorities; ++p) {
+    if (frames_[p] == 0) continue;
+    const std::string name = "rx_" + class_name(p) + "_pause";
+    const Time open = is_paused(p) ? scheduler_.now() - since_[p] : Time();
+    scope.count(name, frames_[p], "pause frames received for this priority, to stop or to go on");
+    scope.count(name + "_transition", transitions_[p], "times that this priority was stopped");
+    scope.time(name + "_duration", total_[p] + open, "time in which this priority was stopped");
+  }
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Both ends of pausing a link (IEEE 802.1Qbb priority-based flow control, 802.3 annex 31B PAUSE),
+// the same in a NIC's port and in a switch's.
+//
+// PauseRequester stands where packets are received: XOFF and XON of a class become frames, and as
+// long as a class is XOFF the frame is repeated before its timer runs out at the other end.
+// PauseListener stands where packets are sent: knows which classes the other end has paused and
+// until when. A frame takes effect `response_time` after its last bit (802.3 31B.3.7 allows the
+// values of pause_response_quanta); a packet that has begun by then is sent whole.
+//
+// Approximates: a class is paused and released at the whole picosecond, not on a quantum's grid
+// (error below one quantum, 5 ns at 100 Gb/s).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "model/callback.h"
+#include "model/config_reader.h"
+#include "model/metrics.h"
+#include "model/packet.h"
+#include "model/pause_frame.h"
+#include "model/scheduler.h"
+#include "model/units.h"
+
+namespace rnicsim {
+
+enum class PauseMode : std::uint8_t { kNone, kPriority, kGlobal };
+
+struct PauseConfig {
+  PauseMode mode = PauseMode::kPriority;
+  std::uint16_t quanta = 0xffff;
+  std::optional<Time> response_time;
+  void describe(Fields& fields);
+};
+
+/// Largest PAUSE response time in quanta for a link's rate (IEEE 802.3 31B.3.7): of the next listed
+/// rate that is not slower; beyond 800 Gb/s that of 800.
+std::uint32_t pause_response_quanta(BitRate rate);
+/// The same in time, or what the configuration says instead.
+Time pause_response_time(const PauseConfig& config, BitRate rate);
+
+class PauseRequester {
+ public:
+  /// `frame_due` runs whenever take_frame() has something to give.
+  PauseRequester(Scheduler& scheduler, const PauseConfig& config, BitRate rate, Callback frame_due);
+
+  /// The class must stop, or may go on. What it already is changes nothing.
+  void xoff(std::uint8_t priority);
+  void xon(std::uint8_t priority);
+  bool is_xoff(std::uint8_t priority) const { return (xoff_ >> priority & 1) != 0; }
+  bool any_xoff() const { return xoff_ != 0; }
+
+  bool frame_is_due() const { return due_ != 0; }
+  /// The frame that says what has changed or must be repeated. REQUIRES: frame_is_due().
+  PauseFrame take_frame();
+
+  /// `tx_prio3_pause`, named as ethtool -S does.
+  void report(const MetricScope& scope) const;
+
+ private:
+  void owe(std::uint8_t classes);
+  void refresh();
+
+  Scheduler& scheduler_;
+  PauseMode mode_;
+  std::uint16_t quanta_;
+  Time period_;  ///< half the time that a frame stops its receiver for
+  Callback frame_due_;
+  std::uint8_t xoff_ = 0;  ///< bit p: class p is asked to stop
+  std::uint8_t due_ = 0;
+  bool refreshing_ = false;
+  std::array<std::uint64_t, kPriorities> frames_{};
+  std::array<Time, kPriorities> since_{};
+  std::array<Time, kPriorities> total_{};
+};
+
+class PauseListener {
+ public:
+  /// `resumed` runs when a class that was paused no longer is.
+  PauseListener(Scheduler& scheduler, const PauseConfig& config, BitRate rate, Callback resumed);
+
+  /// A frame whose last bit has come. REQUIRES: called in order of arrival.
+  void receive(const PauseFrame& frame);
+  /// Which classes are paused now, bit by bit.
+  std::uint8_t paused() const { return paused_; }
+  bool is_paused(std::uint8_t priority) const { return (paused_ >> priority & 1) != 0; }
+  /// Since when the class has been paused without a break; never() if it is not.
+  Time paused_since(std::uint8_t priority) const { return since_[priority]; }
+  void ignore() { ignores_ = true; }
+
+  void report(const MetricScope& scope) const;
+
+ private:
+  void take_effect(std::uint64_t packed);
+  void expire(std::uint64_t priority);
+  void arm(std::uint8_t priority);
+  void set(std::uint8_t priority, Time until);
+
+  Scheduler& scheduler_;
+  bool ignores_;
+  Time response_;
+  ByteTime byte_time_;
+  Callback resumed_;
+  std::uint8_t paused_ = 0;
+  std::uint8_t armed_ = 0;
+  std::array<Time, kPriorities> until_{};
+  std::array<Time, kPriorities> since_;
+  std::array<std::uint64_t, kPriorities> frames_{};
+  std::array<std::uint64_t, kPriorities> transitions_{};
+  std::array<Time, kPriorities> total_{};
+};
+
+}  // namespace rnicsim
