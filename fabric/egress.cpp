@@ -2,12 +2,13 @@
 #include "fabric/egress.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rnicsim {
 
 namespace {
 
-/// A weight of 1 in bytes a round: any packet fits, so that a turn never goes round in vain.
+/// What the least weight has a round: any packet fits, so that a turn never goes round in vain.
 constexpr std::uint64_t kQuantumBytes = 9216 + 64;
 
 constexpr std::uint8_t bit(std::uint8_t priority) {
@@ -15,6 +16,15 @@ constexpr std::uint8_t bit(std::uint8_t priority) {
 }
 /// The highest priority of a set. REQUIRES: it is not empty.
 int highest(std::uint8_t set) { return 31 - __builtin_clz(set); }
+
+template <class Setting>
+bool has_twice(const std::vector<Setting>& settings) {
+  unsigned seen = 0;
+  return std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
+    const unsigned before = std::exchange(seen, seen | 1U << setting.priority);
+    return before == seen;
+  });
+}
 
 }  // namespace
 
@@ -30,6 +40,8 @@ void EgressConfig::describe(Fields& fields) {
               "highest number first");
   fields.list("ecn", ecn, ListLimits{0, kPriorities}, "marking, for each priority that has it");
   fields.object("pause", pause, "how this port is paused and pauses");
+  fields.check(!has_twice(weights), "weights", "must not name a priority twice");
+  fields.check(!has_twice(ecn), "ecn", "must not name a priority twice");
 }
 
 Egress::Egress(const Wiring& w, const EgressConfig& config)
@@ -47,6 +59,7 @@ Egress::Egress(const Wiring& w, const EgressConfig& config)
   for (const EgressWeight& weight : config.weights) {
     weighted_ = static_cast<std::uint8_t>(weighted_ | bit(weight.priority));
     quantum_[weight.priority] = weight.weight * kQuantumBytes;
+    byte_price_ = std::min<std::uint64_t>(byte_price_, weight.weight);
   }
   for (const EcnConfig& ecn : config.ecn) {
     marking_ = static_cast<std::uint8_t>(marking_ | bit(ecn.priority));
@@ -84,10 +97,27 @@ bool Egress::send_pause() {
 
 /// The priority whose turn it is; negative: none may send.
 int Egress::choose() {
-  const auto eligible = static_cast<std::uint8_t>(nonempty_ & ~listener_.paused());
+  auto eligible = static_cast<std::uint8_t>(nonempty_ & ~listener_.paused());
   if (eligible == 0) return -1;
+  if ((eligible & (eligible - 1)) != 0) eligible = ready_of(eligible);
   const auto strict = static_cast<std::uint8_t>(eligible & ~weighted_);
   return strict != 0 ? highest(strict) : choose_by_deficit(eligible);
+}
+
+/// Those that are out of the pipeline, so that nothing waits behind a packet that is not; if none
+/// is, those that are first.
+std::uint8_t Egress::ready_of(std::uint8_t eligible) const {
+  Time earliest = Time::never();
+  std::uint8_t set = 0;
+  for (unsigned left = eligible; left != 0; left &= left - 1) {
+    const auto priority = static_cast<std::uint8_t>(__builtin_ctz(left));
+    const Time ready = std::max(queues_[priority].front().head, scheduler_.now());
+    if (ready > earliest) continue;
+    if (ready < earliest) set = 0;
+    earliest = ready;
+    set = static_cast<std::uint8_t>(set | bit(priority));
+  }
+  return set;
 }
 
 int Egress::choose_by_deficit(std::uint8_t eligible) {
@@ -95,9 +125,9 @@ int Egress::choose_by_deficit(std::uint8_t eligible) {
     if ((eligible >> turn_ & 1) != 0) {
       if (fresh_turn_) deficit_[turn_] += quantum_[turn_];
       fresh_turn_ = false;
-      const std::uint64_t bytes = queues_[turn_].front().frame_bytes().count();
-      if (deficit_[turn_] >= bytes) {
-        deficit_[turn_] -= bytes;
+      const std::uint64_t price = queues_[turn_].front().frame_bytes().count() * byte_price_;
+      if (deficit_[turn_] >= price) {
+        deficit_[turn_] -= price;
         return turn_;
       }
     } else if ((nonempty_ >> turn_ & 1) == 0) {

@@ -2,12 +2,14 @@
 // One port of a switch towards its cable: a queue for each priority, the choice between them, the
 // wire. Pause frames of our own go first and are never paused; then strict priorities, the highest
 // number first; then the others share what is left by deficit-weighted round robin (802.1Qaz ETS).
-// A priority that the other end has paused is passed over. ECN marks are set when a packet leaves.
+// A priority that the other end has paused is passed over, and so is one whose first packet is
+// still in the switch's pipeline while another's is not. ECN marks are set when a packet leaves.
 //
 // An idle port takes a packet at once, to start when it is `ready` (out of the switch's pipeline);
 // one event stands for the end of each packet: there its memory is given back and the next chosen.
-// Approximates: a packet that was taken so is past the scheduler: neither a pause nor a higher
-// priority that come while it is in the pipeline hold it up (at most the pipeline's latency).
+// Approximates: a packet that was taken so is past the scheduler: a pause that comes while it is in
+// the pipeline does not hold it up, and a pause frame of our own waits for it (at most the
+// pipeline's latency, which the headroom allows for).
 #pragma once
 
 #include <array>
@@ -65,7 +67,7 @@ class Egress {
   void connect(PacketSink& link) { link_ = &link; }
 
   /// A packet of `packet->priority` that came by `packet->ingress`. It may start from `ready` on
-  /// (>= now), and end no earlier than `ends` (a packet that is still coming in).
+  /// (>= now).
   void enqueue(PacketRef packet, Time ready);
   /// Asks the other end's sender to stop or go on.
   PauseRequester& requester() { return requester_; }
@@ -88,6 +90,7 @@ class Egress {
   void sent();
   bool send_pause();
   int choose();
+  std::uint8_t ready_of(std::uint8_t eligible) const;
   int choose_by_deficit(std::uint8_t eligible);
   void start(std::uint8_t priority);
   void put_on_wire(PacketRef packet, Time ready);
@@ -118,6 +121,7 @@ class Egress {
 
   std::array<std::uint64_t, kPriorities> quantum_{};
   std::array<std::uint64_t, kPriorities> deficit_{};
+  std::uint64_t byte_price_ = ~0ULL;  ///< the least weight, so that its quantum is the least
   std::array<EcnMarker, kPriorities> markers_;
   Random& random_;
   PacketPool& pool_;

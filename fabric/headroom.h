@@ -14,9 +14,12 @@ struct HeadroomDemand {
   Time propagation;     ///< of the cable, one way
   Time response_time;   ///< of the sender
   Bytes largest_frame;  ///< both that the pause frame waits for and that the sender has just begun
+  Time latency;         ///< of our pipeline, in which the packet may be that the pause waits for
+  Bytes cell{1};        ///< bytes take whole cells of this size
 };
-/// A packet of our own that the pause frame waits for, the pause frame, the cable both ways, the
-/// response time and the packet that has just begun, all at the link's rate.
+/// A packet of our own that the pause frame waits for, the pause frame, the cable both ways and the
+/// response time, all at the link's rate and in packets that fill the cells worst; the packet that
+/// has just begun; and the one that asks for the pause, where the pool has no room left for it.
 Bytes needed_headroom(const HeadroomDemand& demand);
 
 /// A switch of NVIDIA's Spectrum family.

@@ -13,6 +13,9 @@ void PriorityMapConfig::describe(Fields& fields) {
                 "what tells a frame's priority: the IP header's DSCP or the 802.1Q tag's PCP");
   fields.list("map", map, ListLimits{0, 64},
               "where it differs from DSCP / 8, or from the PCP itself");
+  for (const PriorityMapEntry& entry : map)
+    fields.check(from == PriorityFrom::kDscp || entry.value < kPriorities, "map",
+                 "must have PCPs from 0 to 7");
 }
 
 PriorityMap::PriorityMap(const PriorityMapConfig& config) : from_(config.from) {

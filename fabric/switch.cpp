@@ -15,9 +15,15 @@ std::vector<Bytes> headrooms(const SwitchConfig& config,
   std::vector<Bytes> headroom;
   headroom.reserve(ports.size());
   for (const SwitchPortSetup& port : ports)
-    headroom.push_back(config.headroom.value_or(needed_headroom(
-        {port.rate, port.propagation, port.peer_response_time, port.largest_frame})));
+    headroom.push_back(config.headroom.value_or(
+        needed_headroom({port.rate, port.propagation, port.peer_response_time, port.largest_frame,
+                         Clock(config.clock).duration(config.latency), config.buffer.cell})));
   return headroom;
+}
+
+bool is_routable(const Packet& packet) {
+  const bool link_local = packet.has_grh() && packet.gid_kind == GidKind::kLinkLocal;
+  return packet.link_layer != LinkLayer::kRoceV1 && !link_local;
 }
 
 /// Locally administered, beside those of the NICs.
@@ -74,8 +80,7 @@ void Switch::receive(Port& port, PacketRef packet) {
 }
 
 void Switch::forward(Port& port, PacketRef packet) {
-  if (routed_ && packet->link_layer == LinkLayer::kRoceV1)
-    return drop(port, *packet, port.not_routable);
+  if (routed_ && !is_routable(*packet)) return drop(port, *packet, port.not_routable);
   if (routed_ && packet->ipv4.ttl <= 1) return drop(port, *packet, port.expired);
   const PortSpan* const ways = ways_to(*packet);
   if (ways == nullptr || ways->count == 0) return drop(port, *packet, port.no_way);
@@ -188,7 +193,8 @@ void Switch::report(const MetricScope& scope) const {
     at.count("rx_discards", port->no_room, "packets of lossy priorities dropped: no room");
     at.count("rx_no_route", port->no_way, "packets dropped: nothing leads to their destination");
     at.count("rx_not_routable", port->not_routable,
-             "packets refused: RoCEv1 has no IP header that a router could forward by");
+             "packets refused: RoCEv1 has no IP header that a router could forward by, and "
+             "link-local addresses end at one");
     at.count("rx_ttl_expired", port->expired, "packets dropped: their TTL has run out");
     buffer_.report_port(at, port->index);
     port->egress.report(at);

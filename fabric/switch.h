@@ -12,9 +12,9 @@
 // there was and what was needed; others are dropped and counted.
 //
 // Routed, the TTL is counted down and the Ethernet source becomes this router; bridged, a frame
-// leaves as it came. A RoCEv1 packet at a router is refused: it has no IP
-// header that a router could forward by. Every router answers for all next hops, so that a packet
-// keeps the Ethernet address of its last hop.
+// leaves as it came. A RoCEv1 packet at a router is refused: it has no IP header that a router
+// could forward by; so is IPv6 between link-local addresses, which end at a router. Every router
+// answers for all next hops, so that a packet keeps the Ethernet address of its last hop.
 //
 // Cutting through, a frame whose FCS is wrong is passed on, as its end is not known when it leaves;
 // otherwise it is dropped here.

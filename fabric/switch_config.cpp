@@ -10,7 +10,8 @@ void SwitchConfig::describe(Fields& fields) {
       "from the last bit in (cut-through: the first 64 B) to the first bit out, if nothing "
       "is in the way");
   fields.field("cut_through", cut_through,
-               "a packet may leave before it has come whole, where the port out is no faster");
+               "a packet may leave before it has come whole, so that its end has come when it is "
+               "to leave");
   fields.choice("forwarding", forwarding,
                 {{"routed", Forwarding::kRouted}, {"bridged", Forwarding::kBridged}},
                 "by IP address, as a router, or by Ethernet address, as a bridge");
@@ -26,7 +27,8 @@ void SwitchConfig::describe(Fields& fields) {
   fields.object("buffer", buffer, "packet memory");
   fields.optional("headroom", headroom, range(Bytes(0), Bytes(1ULL << 30)),
                   "room behind XOFF of each lossless priority of each port; if not given, what the "
-                  "port's rate, cable, frame size and response time ask for");
+                  "port's rate, cable, frame size and response time, the latency and the cell ask "
+                  "for");
   fields.object("egress", egress, "scheduling, marking and pausing at each port");
   for (const std::uint8_t priority : lossless)
     fields.check(priority < kPriorities, "lossless", "must be priorities from 0 to 7");

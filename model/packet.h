@@ -50,16 +50,24 @@ struct AtomicOperands {
 
 /// What is reset when a packet is created, and may be copied from one packet to another.
 struct PacketFields {
+  PacketFields() {
+  }  // NOLINT(modernize-use-equals-default): the union's members have initial values
+
   EthernetHeader eth;  ///< ether_type is not kept: it follows from link layer and IP version
   FrameKind kind = FrameKind::kRoce;
   bool tagged = false;  ///< has an 802.1Q tag
   VlanTag vlan;
   LinkLayer link_layer = LinkLayer::kRoceV2;
   IpVersion ip_version = IpVersion::kIpv4;  ///< of RoCEv2
+  std::uint8_t priority = 0;                ///< traffic class in the port or switch that holds it
+  bool bad_fcs = false;                     ///< damaged on a link; the next port drops it
   /// total_length is not kept: it follows from the packet when bytes are wanted. Of IPv6 and
   /// RoCEv1: DSCP and ECN are the traffic class, ttl the hop limit, the addresses those behind
   /// mapped GIDs.
-  Ipv4Header ipv4;
+  union {
+    Ipv4Header ipv4{};
+    PauseFrame pause;  ///< of FrameKind::kPause, which has none
+  };
   /// Nor is length. The flow label of IPv6 and RoCEv1 follows from the source port, so that one
   /// field tells flows apart in all three.
   UdpHeader udp;
@@ -76,11 +84,8 @@ struct PacketFields {
   /// The invariant CRC on the wire, as model/icrc computes it. Of a packet with elided payload: how
   /// it differs (xor) from the right one, so that 0 is undamaged and nobody need read bytes.
   std::uint32_t icrc = 0;
+  std::uint16_t ingress = 0;  ///< port by which the switch that holds it took it in
   bool payload_elided = false;
-  bool bad_fcs = false;                     ///< damaged on a link; the next port drops it
-  std::uint8_t priority = 0;                ///< traffic class in the port or switch that holds it
-  std::uint16_t ingress = 0;                ///< port by which the switch that holds it took it in
-  PauseFrame pause;                         ///< of FrameKind::kPause
   GidKind gid_kind = GidKind::kIpv4Mapped;  ///< of RoCEv1 and RoCEv2 over IPv6
   Time head;                                ///< first bit of the frame passes the point of delivery
   Time tail;                                ///< last bit

@@ -11,23 +11,27 @@ namespace {
 constexpr std::uint8_t kAllClasses = 0xff;
 
 struct ResponseRow {
-  std::uint64_t gbps;
+  std::uint64_t mbps;
   std::uint32_t quanta;
 };
 /// IEEE 802.3 31B.3.7, as switch drivers tabulate it.
-constexpr std::array<ResponseRow, 10> kResponse = {{{1, 2},
-                                                    {10, 67},
-                                                    {25, 80},
-                                                    {40, 118},
-                                                    {50, 147},
-                                                    {100, 394},
-                                                    {200, 453},
-                                                    {400, 905},
-                                                    {800, 905},
-                                                    {~0ULL, 905}}};
+constexpr std::array<ResponseRow, 10> kResponse = {{{100, 1},
+                                                    {1000, 2},
+                                                    {10000, 67},
+                                                    {25000, 80},
+                                                    {40000, 118},
+                                                    {50000, 147},
+                                                    {100000, 394},
+                                                    {200000, 453},
+                                                    {400000, 905},
+                                                    {800000, 905}}};
 
 Time quanta_time(ByteTime byte_time, std::uint64_t quanta) {
   return byte_time.of(Bytes(quanta * kPauseQuantumBits / 8));
+}
+
+std::uint8_t classes_of(const PauseFrame& frame) {
+  return frame.kind == PauseFrame::Kind::kGlobal ? kAllClasses : frame.classes;
 }
 
 std::string class_name(std::size_t priority) { return "prio" + std::to_string(priority); }
@@ -56,7 +60,7 @@ void PauseConfig::describe(Fields& fields) {
 std::uint32_t pause_response_quanta(BitRate rate) {
   for (const ResponseRow& row : kResponse)
     if (static_cast<Uint128>(rate.numerator()) <=
-        static_cast<Uint128>(row.gbps) * 1000000000 * rate.denominator())
+        static_cast<Uint128>(row.mbps) * 1000000 * rate.denominator())
       return row.quanta;
   return kResponse.back().quanta;
 }
@@ -135,57 +139,62 @@ PauseListener::PauseListener(Scheduler& scheduler, const PauseConfig& config, Bi
       byte_time_(rate),
       resumed_(resumed) {
   since_.fill(Time::never());
+  armed_.fill(Time::never());
 }
 
 void PauseListener::receive(const PauseFrame& frame) {
+  for_each_class(classes_of(frame), [&](std::uint8_t p) { ++frames_[p]; });
+  if (ignores_) return;
+  coming_.push(frame);
+  scheduler_.at(scheduler_.now() + response_, call<&PauseListener::take_effect>(this));
+}
+
+void PauseListener::take_effect() {
+  const PauseFrame frame = coming_.take();
   const bool global = frame.kind == PauseFrame::Kind::kGlobal;
-  const std::uint8_t classes = global ? kAllClasses : frame.classes;
-  for_each_class(classes, [&](std::uint8_t p) {
-    ++frames_[p];
-    if (ignores_) return;
-    const std::uint64_t quanta = frame.quanta[global ? 0 : p];
-    scheduler_.at(scheduler_.now() + response_,
-                  call<&PauseListener::take_effect>(this, std::uint64_t{p} << 16 | quanta));
+  for_each_class(classes_of(frame), [&](std::uint8_t p) {
+    until_[p] = scheduler_.now() + quanta_time(byte_time_, frame.quanta[global ? 0 : p]);
+    if (until_[p] > scheduler_.now()) pause(p);
   });
+  release();
 }
 
-void PauseListener::take_effect(std::uint64_t packed) {
-  const auto priority = static_cast<std::uint8_t>(packed >> 16);
-  set(priority, scheduler_.now() + quanta_time(byte_time_, packed & 0xffff));
-}
-
-void PauseListener::set(std::uint8_t priority, Time until) {
-  until_[priority] = until;
-  const auto bit = static_cast<std::uint8_t>(1U << priority);
-  if (until > scheduler_.now()) {
-    if (!is_paused(priority)) {
-      paused_ = static_cast<std::uint8_t>(paused_ | bit);
-      since_[priority] = scheduler_.now();
-      ++transitions_[priority];
-    }
-    arm(priority);
-  } else if (is_paused(priority)) {
-    paused_ = static_cast<std::uint8_t>(paused_ & ~bit);
-    total_[priority] += scheduler_.now() - std::exchange(since_[priority], Time::never());
-    resumed_();
+void PauseListener::pause(std::uint8_t priority) {
+  if (!is_paused(priority)) {
+    paused_ = static_cast<std::uint8_t>(paused_ | 1U << priority);
+    since_[priority] = scheduler_.now();
+    ++transitions_[priority];
   }
+  arm(priority);
 }
 
+/// All whose time is over go on together, so that the sender chooses among them.
+void PauseListener::release() {
+  const std::uint8_t before = paused_;
+  for_each_class(before, [&](std::uint8_t p) {
+    if (until_[p] > scheduler_.now()) return;
+    paused_ = static_cast<std::uint8_t>(paused_ & ~(1U << p));
+    total_[p] += scheduler_.now() - std::exchange(since_[p], Time::never());
+  });
+  if (paused_ != before) resumed_();
+}
+
+/// A timer that runs already and not for longer than this one does for both.
 void PauseListener::arm(std::uint8_t priority) {
-  if ((armed_ >> priority & 1) != 0) return;
-  armed_ = static_cast<std::uint8_t>(armed_ | 1U << priority);
+  if (armed_[priority] <= until_[priority]) return;
+  armed_[priority] = until_[priority];
   scheduler_.at_daemon(until_[priority], call<&PauseListener::expire>(this, priority));
 }
 
-/// The timer of a class may have run out; a later frame may have moved it.
+/// The time of a class may be over; a later frame may have moved its end.
 void PauseListener::expire(std::uint64_t argument) {
   const auto priority = static_cast<std::uint8_t>(argument);
-  armed_ = static_cast<std::uint8_t>(armed_ & ~(1U << priority));
+  if (armed_[priority] == scheduler_.now()) armed_[priority] = Time::never();
   if (!is_paused(priority)) return;
   if (until_[priority] > scheduler_.now())
     arm(priority);
   else
-    set(priority, scheduler_.now());
+    release();
 }
 
 void PauseListener::report(const MetricScope& scope) const {

@@ -21,6 +21,7 @@
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/pause_frame.h"
+#include "model/ring.h"
 #include "model/scheduler.h"
 #include "model/units.h"
 
@@ -78,7 +79,7 @@ class PauseRequester {
 
 class PauseListener {
  public:
-  /// `resumed` runs when a class that was paused no longer is.
+  /// `resumed` runs when classes that were paused no longer are, once for all of an instant's.
   PauseListener(Scheduler& scheduler, const PauseConfig& config, BitRate rate, Callback resumed);
 
   /// A frame whose last bit has come. REQUIRES: called in order of arrival.
@@ -93,19 +94,21 @@ class PauseListener {
   void report(const MetricScope& scope) const;
 
  private:
-  void take_effect(std::uint64_t packed);
+  void take_effect();
+  void pause(std::uint8_t priority);
+  void release();
   void expire(std::uint64_t priority);
   void arm(std::uint8_t priority);
-  void set(std::uint8_t priority, Time until);
 
   Scheduler& scheduler_;
   bool ignores_;
   Time response_;
   ByteTime byte_time_;
   Callback resumed_;
+  Ring<PauseFrame> coming_;  ///< have arrived and not taken effect
   std::uint8_t paused_ = 0;
-  std::uint8_t armed_ = 0;
   std::array<Time, kPriorities> until_{};
+  std::array<Time, kPriorities> armed_;  ///< when its next timer runs out; never(): none does
   std::array<Time, kPriorities> since_;
   std::array<std::uint64_t, kPriorities> frames_{};
   std::array<std::uint64_t, kPriorities> transitions_{};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Writes frames to a capture file for wire_format_judge.py, which holds the same list in its own
 // words and has scapy and tshark read it: every shape that a WRITE and its answers have over IPv4,
-// then every opcode of every transport over IPv4, IPv6 and RoCEv1.
+// then every opcode of every transport over IPv4, IPv6 and RoCEv1, then packets with an 802.1Q tag,
+// and frames that pause.
 //
 // Usage: wire_format_frames FILE. Classic pcap with nanosecond times, Ethernet, no FCS.
 #include <cstdint>
@@ -126,11 +127,36 @@ class Frames {
       seal_icrc(*packet);
       capture_.add(*packet);
     }
+    if (!packet->has_grh()) return;  // IPv4 has its identification in the ICRC
     packet->ipv4.dscp = 10;
     packet->ipv4.ecn = Ecn::kCongestion;
     packet->ipv4.ttl = 61;
     packet->ipv4.identification = ++identification_;
-    if (packet->has_grh()) capture_.add(*packet);  // IPv4 has its identification in the ICRC
+    capture_.add(*packet);
+  }
+
+  void tagged(LinkLayer link_layer, IpVersion ip_version, GidKind gids, VlanTag tag) {
+    constexpr std::uint32_t kWriteOnlyImm = 0x0b;
+    PacketRef packet = pool_.create();
+    address(*packet, 1, 2);
+    packet->link_layer = link_layer;
+    packet->ip_version = ip_version;
+    packet->gid_kind = gids;
+    packet->tagged = true;
+    packet->vlan = tag;
+    packet->bth.opcode = static_cast<Opcode>(kWriteOnlyImm);
+    fill(*packet, kWriteOnlyImm);
+    seal_icrc(*packet);
+    capture_.add(*packet);
+  }
+
+  void pause(const PauseFrame& frame) {
+    PacketRef packet = pool_.create();
+    packet->kind = FrameKind::kPause;
+    packet->eth.source = {0x02, 0, 0, 0, 0, 1};
+    packet->eth.destination = kMacControlAddress;
+    packet->pause = frame;
+    capture_.add(*packet);
   }
 
   bool close() { return capture_.close(); }
@@ -196,6 +222,17 @@ bool write_frames(const std::string& path) {
   frames.every_opcode(LinkLayer::kRoceV2, IpVersion::kIpv4, GidKind::kIpv4Mapped);
   frames.every_opcode(LinkLayer::kRoceV2, IpVersion::kIpv6, GidKind::kLinkLocal);
   frames.every_opcode(LinkLayer::kRoceV1, IpVersion::kIpv6, GidKind::kIpv4Mapped);
+  frames.tagged(LinkLayer::kRoceV2, IpVersion::kIpv4, GidKind::kIpv4Mapped, {3, false, 0});
+  frames.tagged(LinkLayer::kRoceV2, IpVersion::kIpv6, GidKind::kLinkLocal, {7, true, 0xabc});
+  frames.tagged(LinkLayer::kRoceV1, IpVersion::kIpv6, GidKind::kIpv4Mapped, {0, false, 1});
+  PauseFrame pfc;
+  pfc.classes = 1U << 0 | 1U << 3 | 1U << 7;
+  pfc.quanta = {0x0102, 0, 0, 0xffff, 0, 0, 0, 0};
+  frames.pause(pfc);
+  PauseFrame global;
+  global.kind = PauseFrame::Kind::kGlobal;
+  global.quanta[0] = 0x8001;
+  frames.pause(global);
   return frames.close();
 }
 

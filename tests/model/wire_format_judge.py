@@ -16,7 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scapy.all import IP, UDP, Ether, Raw, RawPcapReader
+from scapy.all import IP, UDP, Dot1Q, Ether, Raw, RawPcapReader
+from scapy.contrib.mac_control import MACControlClassBasedFlowControl, MACControlPause
 from scapy.contrib.roce import AETH, BTH
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -31,7 +32,7 @@ DETH = {"q_key": 0x11111111, "srcqp": 0x0D0E0F}
 FLOW_LABEL = 0x111  # from source port 0xc111
 FRAME = {"shape": "ipv4", "from": 1, "to": 2, "destqp": 0x0A0B0C, "ack": 0, "payload": b"",
          "reth": None, "atomic": None, "aeth": None, "original": None, "immdt": None, "ieth": None,
-         "deth": None, "tos": 0, "ttl": 64, "fecn": 0, "becn": 0}
+         "deth": None, "tos": 0, "ttl": 64, "fecn": 0, "becn": 0, "tag": None}
 
 
 def request(opcode, psn, length, ack, reth=False, immediate=False, elided=False):
@@ -73,6 +74,15 @@ def every_opcode(shape):
     return frames
 
 
+def tagged(shape, priority, drop_eligible, number):
+    return dict(of_opcode(0x0B, shape), tag=(priority, drop_eligible, number))
+
+
+def pause(*timers):
+    """Of a class each, None for one that is not enabled; or of the whole link."""
+    return {"pause": timers}
+
+
 EXPECTED = [
     request(0x06, 0xFFFFFE, 4096, 0, reth=True),
     request(0x07, 0xFFFFFF, 4096, 0),
@@ -99,6 +109,11 @@ EXPECTED = [
     *every_opcode("ipv4"),
     *every_opcode("ipv6"),
     *every_opcode("rocev1"),
+    tagged("ipv4", 3, 0, 0),
+    tagged("ipv6", 7, 1, 0xABC),
+    tagged("rocev1", 0, 0, 1),
+    pause(0x0102, None, None, 0xFFFF, None, None, None, 0),
+    pause(0x8001),
 ]
 
 failures = []
@@ -135,7 +150,11 @@ def sizes(want):
     """Pad, IP or GRH packet length and frame length (without FCS) that the specification has."""
     pad = -len(want["payload"]) % 4
     ip = NETWORK_BYTES[want["shape"]] + 12 + len(extension(want)) + len(want["payload"]) + pad + 4
-    return pad, ip, max(14 + ip, 60)
+    return pad, ip, max(ethernet_bytes(want) + ip, 60)
+
+
+def ethernet_bytes(want):
+    return 18 if want["tag"] else 14
 
 
 # ---- tshark ------------------------------------------------------------------------------------
@@ -156,9 +175,13 @@ def judge_by_tshark(frame, layers, want):
     allowed = [ZERO_CHECKSUM] if shape == "ipv6" else []
     check(frame, "tshark complaints", complaints(layers), allowed)
     protocols = fields.get("frame.protocols", "").split(":")
-    check(frame, "protocols", protocols[:len(PROTOCOLS[shape])], PROTOCOLS[shape])
+    expected = ["eth", "ethertype"] + ["vlan", "ethertype"] * bool(want["tag"])
+    expected += PROTOCOLS[shape][2:]
+    check(frame, "protocols", protocols[:len(expected)], expected)
     check(frame, "frame.len", field("frame.len"), frame_length)
     check(frame, "frame time (ns)", fields.get("frame.time_epoch"), f"0.{frame:09d}")
+    priority, drop_eligible, vlan = want["tag"] or (None, None, None)
+    check_fields({"vlan.priority": priority, "vlan.dei": drop_eligible, "vlan.id": vlan})
     check(frame, "eth.src", fields.get("eth.src"), f"02:00:00:00:00:{want['from']:02x}")
     check(frame, "eth.dst", fields.get("eth.dst"), f"02:00:00:00:00:{want['to']:02x}")
     judge_network(frame, fields, want)
@@ -185,6 +208,29 @@ def judge_by_tshark(frame, layers, want):
         "infiniband.atomicacketh.origremdt": want["original"],
         "infiniband.immdt": want["immdt"], "infiniband.ieth": want["ieth"],
         "infiniband.deth.q_key": deth.get("q_key"), "infiniband.deth.srcqp": deth.get("srcqp")})
+
+
+def judge_pause(frame, layers, packet, timers):
+    fields = flatten(layers, {})
+    names = {"eth.dst": "01:80:c2:00:00:01", "eth.src": mac(1), "frame.len": "60",
+             "frame.time_epoch": f"0.{frame:09d}", "frame.protocols": "eth:ethertype:macc"}
+    for name, value in names.items():
+        check(frame, name, fields.get(name), value)
+    check(frame, "tshark complaints", complaints(layers), [])
+    built = Ether(src=mac(1), dst="01:80:c2:00:00:01", type=0x8808)
+    if len(timers) == 1:
+        numbers = {"macc.opcode": 1, "macc.pause_time": timers[0]}
+        built /= MACControlPause(pause_time=timers[0])
+    else:
+        named = [p for p, timer in enumerate(timers) if timer is not None]
+        numbers = {"macc.opcode": 0x0101, "macc.cbfc.enbv": sum(1 << p for p in named)}
+        numbers.update({f"macc.cbfc.pause_time.c{p}": timers[p] or 0 for p in range(8)})
+        built /= MACControlClassBasedFlowControl(
+            **{f"c{p}_enabled": int(p in named) for p in range(8)},
+            **{f"c{p}_pause_time": timers[p] or 0 for p in range(8)})
+    for name, value in numbers.items():
+        check(frame, name, number(fields.get(name)), value)
+    check(frame, "bytes", packet[0].hex(), bytes(built).ljust(60, b"\0").hex())
 
 
 def judge_network(frame, fields, want):
@@ -221,6 +267,8 @@ def mac(host):
 
 def build_ipv4(frame, want):
     built = Ether(src=mac(want["from"]), dst=mac(want["to"]))
+    if want["tag"]:
+        built /= Dot1Q(**dict(zip(("prio", "id", "vlan"), want["tag"])))
     built /= IP(src=f"10.0.0.{want['from']}", dst=f"10.0.0.{want['to']}", id=frame, flags="DF",
                 tos=want["tos"], ttl=want["ttl"])
     built /= UDP(sport=0xC111, dport=4791, chksum=0)
@@ -255,7 +303,12 @@ def build_grh(want):
     rest += extension(want) + want["payload"] + bytes(pad)
     flags = bytes([want["fecn"] << 7 | want["becn"] << 6])
     frame = ethernet + grh + udp + start + flags + rest
-    return frame + icrc(frame)
+    sealed = frame + icrc(frame)
+    if want["tag"] is None:
+        return sealed
+    priority, drop_eligible, vlan = want["tag"]
+    control = priority << 13 | drop_eligible << 12 | vlan
+    return sealed[:12] + bytes.fromhex("8100") + control.to_bytes(2, "big") + sealed[12:]
 
 
 def judge_bytes(frame, packet, want):
@@ -263,7 +316,7 @@ def judge_bytes(frame, packet, want):
     data = packet[0]
     check(frame, "length", len(data), frame_length)
     expected = build_ipv4(frame, want) if want["shape"] == "ipv4" else build_grh(want)
-    end = 14 + ip_length
+    end = ethernet_bytes(want) + ip_length
     check(frame, "ICRC", data[end - 4:end].hex(), expected[-4:].hex())
     check(frame, "bytes before the ICRC", data[:end - 4].hex(), expected[:-4].hex())
     check(frame, "Ethernet padding", data[end:], bytes(frame_length - end))
@@ -280,6 +333,9 @@ def main():
     check("list", "frames seen by tshark", len(dissections), len(EXPECTED))
     check("list", "frames seen by scapy", len(packets), len(EXPECTED))
     for index, (layers, packet, want) in enumerate(zip(dissections, packets, EXPECTED), start=1):
+        if "pause" in want:
+            judge_pause(index, layers, packet, want["pause"])
+            continue
         judge_by_tshark(index, layers, want)
         judge_bytes(index, packet, want)
     for failure in failures:
