@@ -170,8 +170,8 @@ TEST_CASE("the headroom that a switch gives itself is enough for a full pool") {
 
 TEST_CASE("the headroom that a switch gives itself is enough where pauses wait for a pipeline") {
   SwitchConfig config = lossless_switch();
-  config.latency = 2000_cycles;
-  CHECK(outcome(config, Length::m(100), 5000, 4096, BitRate::gbps(10)) == "lost nothing");
+  config.latency = 5000_cycles;
+  CHECK(outcome(config, Length::m(100), 2000, 4096, BitRate::gbps(1)) == "lost nothing");
 }
 
 TEST_CASE("the headroom that a switch gives itself is enough when it cuts through") {
