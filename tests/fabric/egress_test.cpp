@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "model/json_document.h"
 #include "tests/support/metric_recorder.h"
 
 using namespace rnicsim;
@@ -203,6 +204,24 @@ TEST_CASE("weights of fifty to fifty take turns by two packets, not by a hundred
   std::vector<int> order;
   for (const auto& each : bench.sent) order.push_back(each.priority);
   CHECK(order == std::vector<int>{0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1});
+}
+
+TEST_CASE("a priority that is named twice is a bad configuration") {
+  const auto failure = [](const char* text) -> std::string {
+    EgressConfig config;
+    try {
+      read_config(parse_json(text, "x.json"), config);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(failure(R"({"weights": [{"priority": 3, "weight": 1}, {"priority": 3, "weight": 2}]})") ==
+        "x.json:1: weights: must not name a priority twice");
+  CHECK(failure(R"({"ecn": [{"priority": 3}, {"priority": 4}, {"priority": 3}]})") ==
+        "x.json:1: ecn: must not name a priority twice");
+  CHECK(failure(R"({"weights": [{"priority": 3, "weight": 1}, {"priority": 4, "weight": 2}]})")
+            .empty());
 }
 
 TEST_CASE("strict priorities go before all that share by weight") {

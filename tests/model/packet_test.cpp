@@ -85,7 +85,12 @@ TEST_CASE("A created packet has every field at its default whatever its last use
   packet->aeth = Aeth::nak(3, NakCode::kInvalidRequest);
   packet->icrc = 5;
   packet->payload_elided = true;
+  packet->kind = FrameKind::kPause;
+  packet->tagged = true;
+  packet->vlan = {3, true, 9};
+  packet->bad_fcs = true;
   packet->priority = 3;
+  packet->ingress = 4;
   packet->head = 1_ns;
   packet->tail = 2_ns;
   packet->work_request = WorkRequestId(4);
@@ -111,7 +116,12 @@ TEST_CASE("A created packet has every field at its default whatever its last use
   REQUIRE(packet->payload_length == 0_B);
   REQUIRE(packet->icrc == 0);
   REQUIRE_FALSE(packet->payload_elided);
+  REQUIRE(packet->kind == FrameKind::kRoce);
+  REQUIRE_FALSE(packet->tagged);
+  REQUIRE(packet->vlan.control() == 0);
+  REQUIRE_FALSE(packet->bad_fcs);
   REQUIRE(packet->priority == 0);
+  REQUIRE(packet->ingress == 0);
   REQUIRE(packet->head == Time());
   REQUIRE(packet->tail == Time());
   REQUIRE_FALSE(packet->work_request);
@@ -161,6 +171,58 @@ TEST_CASE("A pool makes no more packets than are in use at once, and keeps paylo
     REQUIRE(packet->payload() == buffer);
   }
   REQUIRE(pool.capacity() == capacity);
+}
+
+TEST_CASE("A packet queue is first in, first out, and owns what is in it") {
+  PacketPool pool;
+  PacketRef kept;
+  {
+    PacketQueue queue;
+    REQUIRE(queue.empty());
+    for (std::uint32_t round = 0; round < 3; ++round) {
+      for (std::uint32_t i = 0; i < 100; ++i) {
+        PacketRef packet = pool.create();
+        packet->bth.psn = Psn(i);
+        queue.push(std::move(packet));
+        REQUIRE_FALSE(packet);  // NOLINT(bugprone-use-after-move): moving empties a reference
+      }
+      REQUIRE(pool.outstanding() == 100);
+      for (std::uint32_t i = 0; i < 100; ++i) {
+        REQUIRE_FALSE(queue.empty());
+        REQUIRE(queue.front().bth.psn == Psn(i));
+        REQUIRE(queue.take()->bth.psn == Psn(i));
+        REQUIRE(pool.outstanding() == 99 - i);
+      }
+      REQUIRE(queue.empty());
+    }
+    kept = pool.create();
+    queue.push(kept);
+    queue.push(pool.create());
+    REQUIRE(pool.outstanding() == 2);
+  }
+  REQUIRE(pool.outstanding() == 1);
+  kept.reset();
+  REQUIRE(pool.outstanding() == 0);
+}
+
+TEST_CASE("Packets of two queues stay apart though they are linked through themselves") {
+  PacketPool pool;
+  PacketQueue queues[2];
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    PacketRef packet = pool.create();
+    packet->bth.psn = Psn(i);
+    queues[i % 2].push(std::move(packet));
+    if (i % 5 == 4) queues[1].push(queues[0].take());  // from one into the other
+  }
+  const auto drain = [](PacketQueue& queue) {
+    std::vector<std::uint32_t> psns;
+    while (!queue.empty()) psns.push_back(queue.take()->bth.psn.value());
+    return psns;
+  };
+  REQUIRE(drain(queues[0]) == std::vector<std::uint32_t>{8, 10, 12, 14, 16, 18});
+  REQUIRE(drain(queues[1]) ==
+          std::vector<std::uint32_t>{1, 3, 0, 5, 7, 9, 2, 11, 13, 4, 15, 17, 19, 6});
+  REQUIRE(pool.outstanding() == 0);
 }
 
 TEST_CASE("An elided payload has its length and no buffer") {
