@@ -11,7 +11,8 @@ class DependencyGraph {
  public:
   DependencyGraph(const Topology& topology, const Routes& routes)
       : topology_(topology), routes_(routes) {
-    first_port_.reserve(topology.switches() + 1);
+    first_port_.reserve(topology.switches());
+    ports_.reserve(2 * topology.links().size());
     for (std::uint32_t node = topology.end_points(); node < topology.nodes().size(); ++node) {
       first_port_.push_back(static_cast<std::uint32_t>(ports_.size()));
       for (std::uint32_t port = 0; port < topology.node(node).ports(); ++port)

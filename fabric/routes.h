@@ -7,7 +7,7 @@
 // that cannot be reached has an empty group.
 //
 // A look-up costs two loads: the destination's switch, and the group of ports towards it. The
-// table has a word for each pair of switches, not of switch and end point: 400 KiB for a fat tree
+// table has a word for each pair of switches, not of switch and end point: 160 KiB for a fat tree
 // of 1,024 hosts. Equal groups of different switches share their storage.
 #pragma once
 

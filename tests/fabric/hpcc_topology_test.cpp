@@ -163,3 +163,15 @@ TEST_CASE("A topology file that is not there is named") {
   CHECK(error_of([&] { topology_of(json, nics(2), "folder"); }) ==
         "folder/nowhere.txt: cannot be read: No such file or directory");
 }
+
+TEST_CASE("A topology file is looked for in the scenario's folder") {
+  const Topology topology = topology_of(R"({"topology": "hpcc", "hpcc": {"file": "hpcc.txt"}})",
+                                        nics(4), "tests/fuzz/corpus/hpcc_topology");
+  CHECK(topology.links().size() == 5);
+  CHECK(error_of([] {
+          topology_of(R"({"topology": "hpcc", "hpcc": {"file": "simai.txt"}})", nics(3),
+                      "tests/fuzz/corpus/hpcc_topology");
+        }) ==
+        "hpcc.file: tests/fuzz/corpus/hpcc_topology/simai.txt has places for 2 NICs, the scenario "
+        "has 3");
+}

@@ -143,3 +143,10 @@ TEST_CASE("What an htsim file lacks, repeats or misspells is an error with its l
   CHECK(error_of([] { read("# nothing\n"); }) ==
         "t.topo:1: expected Nodes, Tiers, Podsize and the tiers, found none");
 }
+
+TEST_CASE("An htsim file is built from a scenario's setting") {
+  const Topology topology =
+      topology_of(R"({"topology": "htsim", "htsim": {"file": "leaf_spine.topo"}})", nics(4),
+                  "tests/fuzz/corpus/htsim_topology");
+  CHECK(degrees(topology) == Counts{4, 4, 2, 2});
+}
