@@ -3,29 +3,9 @@
 
 #include <cmath>
 
-#include "model/headers.h"
 #include "model/pause.h"
 
 namespace rnicsim {
-
-namespace {
-
-/// Bytes that pass at `rate` within `time`, rounded up.
-Bytes bytes_within(BitRate rate, Time time) {
-  const Uint128 bits = static_cast<Uint128>(rate.numerator()) * static_cast<Uint128>(time.ps());
-  const Uint128 unit = static_cast<Uint128>(8) * 1000000000000ULL * rate.denominator();
-  return Bytes(static_cast<std::uint64_t>((bits + unit - 1) / unit));
-}
-
-}  // namespace
-
-Bytes needed_headroom(const HeadroomDemand& demand) {
-  const Bytes overhead = kPreambleBytes + kInterPacketGapBytes;
-  const Bytes ours = demand.largest_frame + overhead;
-  const Bytes pause = kMinFrameBytes + overhead;
-  return ours + pause + bytes_within(demand.rate, demand.propagation * 2 + demand.response_time) +
-         demand.largest_frame;
-}
 
 SpectrumHeadroom spectrum_headroom(const SpectrumAsic& asic, BitRate rate, Length cable,
                                    Bytes port_mtu, Bytes lossless_mtu, double small_packets) {

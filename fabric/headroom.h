@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: MIT
-// How much buffer a lossless class needs behind its XOFF threshold, so that nothing is lost while
-// the pause travels and takes effect. Three ways to reckon it: what the mechanisms of this model
-// ask for, and the formulas by which two vendors' drivers set up their hardware, exact to the byte.
+// How much buffer a lossless class needs behind its XOFF threshold by the formulas with which two
+// vendors' drivers set up their hardware, exact to the byte: to compare with what the mechanisms of
+// this model ask for (model/pause, needed_headroom).
 #pragma once
 
 #include "model/units.h"
 
 namespace rnicsim {
-
-/// What arrives after a buffer has asked for a pause, at most.
-struct HeadroomDemand {
-  BitRate rate;
-  Time propagation;     ///< of the cable, one way
-  Time response_time;   ///< of the sender
-  Bytes largest_frame;  ///< both that the pause frame waits for and that the sender has just begun
-};
-/// A packet of our own that the pause frame waits for, the pause frame, the cable both ways, the
-/// response time and the packet that has just begun, all at the link's rate.
-Bytes needed_headroom(const HeadroomDemand& demand);
 
 /// A switch of NVIDIA's Spectrum family.
 struct SpectrumAsic {

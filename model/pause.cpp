@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "model/priority_arbiter.h"
+
 namespace rnicsim {
 
 namespace {
@@ -30,13 +32,14 @@ Time quanta_time(ByteTime byte_time, std::uint64_t quanta) {
   return byte_time.of(Bytes(quanta * kPauseQuantumBits / 8));
 }
 
-std::string class_name(std::size_t priority) { return "prio" + std::to_string(priority); }
-
-template <class Function>
-void for_each_class(std::uint8_t classes, Function function) {
-  for (std::uint8_t p = 0; p < kPriorities; ++p)
-    if ((classes >> p & 1) != 0) function(p);
+/// Bytes that pass at `rate` within `time`, rounded up.
+Bytes bytes_within(BitRate rate, Time time) {
+  const Uint128 bits = static_cast<Uint128>(rate.numerator()) * static_cast<Uint128>(time.ps());
+  const Uint128 unit = static_cast<Uint128>(8) * 1000000000000ULL * rate.denominator();
+  return Bytes(static_cast<std::uint64_t>((bits + unit - 1) / unit));
 }
+
+std::string class_name(std::size_t priority) { return "prio" + std::to_string(priority); }
 
 }  // namespace
 
@@ -63,6 +66,14 @@ std::uint32_t pause_response_quanta(BitRate rate) {
 
 Time pause_response_time(const PauseConfig& config, BitRate rate) {
   return config.response_time.value_or(quanta_time(ByteTime(rate), pause_response_quanta(rate)));
+}
+
+Bytes needed_headroom(const HeadroomDemand& demand) {
+  const Bytes overhead = kPreambleBytes + kInterPacketGapBytes;
+  const Bytes ours = demand.largest_frame + overhead;
+  const Bytes pause = kMinFrameBytes + overhead;
+  return ours + pause + bytes_within(demand.rate, demand.propagation * 2 + demand.response_time) +
+         demand.largest_frame;
 }
 
 PauseRequester::PauseRequester(Scheduler& scheduler, const PauseConfig& config, BitRate rate,
@@ -105,14 +116,14 @@ void PauseRequester::refresh() {
 PauseFrame PauseRequester::take_frame() {
   PauseFrame frame;
   const std::uint8_t classes = std::exchange(due_, std::uint8_t{0});
-  for_each_class(classes, [&](std::uint8_t p) { ++frames_[p]; });
+  for_each_priority(classes, [&](std::uint8_t p) { ++frames_[p]; });
   if (mode_ == PauseMode::kGlobal) {
     frame.kind = PauseFrame::Kind::kGlobal;
     frame.quanta[0] = xoff_ != 0 ? quanta_ : std::uint16_t{0};
     return frame;
   }
   frame.classes = classes;
-  for_each_class(static_cast<std::uint8_t>(classes & xoff_),
+  for_each_priority(static_cast<std::uint8_t>(classes & xoff_),
                  [&](std::uint8_t p) { frame.quanta[p] = quanta_; });
   return frame;
 }
@@ -140,7 +151,7 @@ PauseListener::PauseListener(Scheduler& scheduler, const PauseConfig& config, Bi
 void PauseListener::receive(const PauseFrame& frame) {
   const bool global = frame.kind == PauseFrame::Kind::kGlobal;
   const std::uint8_t classes = global ? kAllClasses : frame.classes;
-  for_each_class(classes, [&](std::uint8_t p) {
+  for_each_priority(classes, [&](std::uint8_t p) {
     ++frames_[p];
     if (ignores_) return;
     const std::uint64_t quanta = frame.quanta[global ? 0 : p];
