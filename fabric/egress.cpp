@@ -8,15 +8,6 @@ namespace rnicsim {
 
 namespace {
 
-/// What the least weight has a round: any packet fits, so that a turn never goes round in vain.
-constexpr std::uint64_t kQuantumBytes = 9216 + 64;
-
-constexpr std::uint8_t bit(std::uint8_t priority) {
-  return static_cast<std::uint8_t>(1U << priority);
-}
-/// The highest priority of a set. REQUIRES: it is not empty.
-int highest(std::uint8_t set) { return 31 - __builtin_clz(set); }
-
 template <class Setting>
 bool has_twice(const std::vector<Setting>& settings) {
   unsigned seen = 0;
@@ -27,12 +18,6 @@ bool has_twice(const std::vector<Setting>& settings) {
 }
 
 }  // namespace
-
-void EgressWeight::describe(Fields& fields) {
-  fields.required().field("priority", priority, range(0, 7), "which one");
-  fields.required().field("weight", weight, range(1, 100),
-                          "its share of what strict priorities leave, against those of the others");
-}
 
 void EgressConfig::describe(Fields& fields) {
   fields.list("weights", weights, ListLimits{0, kPriorities},
@@ -51,18 +36,14 @@ Egress::Egress(const Wiring& w, const EgressConfig& config)
       wire_(w.rate),
       preamble_(wire_.byte_time().of(kPreambleBytes)),
       gap_(wire_.byte_time().of(kInterPacketGapBytes)),
+      arbiter_(config.weights),
       random_(w.random),
       pool_(w.packets),
       mac_(w.mac),
       requester_(w.scheduler, config.pause, w.rate, call<&Egress::go>(this)),
       listener_(w.scheduler, config.pause, w.rate, call<&Egress::go>(this)) {
-  for (const EgressWeight& weight : config.weights) {
-    weighted_ = static_cast<std::uint8_t>(weighted_ | bit(weight.priority));
-    quantum_[weight.priority] = weight.weight * kQuantumBytes;
-    byte_price_ = std::min<std::uint64_t>(byte_price_, weight.weight);
-  }
   for (const EcnConfig& ecn : config.ecn) {
-    marking_ = static_cast<std::uint8_t>(marking_ | bit(ecn.priority));
+    marking_ = static_cast<PrioritySet>(marking_ | priority_bit(ecn.priority));
     markers_[ecn.priority] = EcnMarker(ecn);
   }
 }
@@ -70,7 +51,7 @@ Egress::Egress(const Wiring& w, const EgressConfig& config)
 void Egress::enqueue(PacketRef packet, Time ready) {
   const std::uint8_t priority = packet->priority;
   packet->head = ready;  // what it was at the ingress is of no more use
-  nonempty_ = static_cast<std::uint8_t>(nonempty_ | bit(priority));
+  nonempty_ = static_cast<PrioritySet>(nonempty_ | priority_bit(priority));
   queues_[priority].push(std::move(packet));
   if (!sending_) go();
 }
@@ -79,7 +60,9 @@ void Egress::enqueue(PacketRef packet, Time ready) {
 void Egress::go() {
   if (sending_) return;
   if (send_pause()) return;
-  const int priority = choose();
+  const int priority = arbiter_.choose(
+      ready_of(static_cast<PrioritySet>(nonempty_ & ~listener_.paused())), nonempty_,
+      [this](std::uint8_t p) { return queues_[p].front().frame_bytes(); });
   if (priority >= 0) start(static_cast<std::uint8_t>(priority));
 }
 
@@ -95,54 +78,27 @@ bool Egress::send_pause() {
   return true;
 }
 
-/// The priority whose turn it is; negative: none may send.
-int Egress::choose() {
-  auto eligible = static_cast<std::uint8_t>(nonempty_ & ~listener_.paused());
-  if (eligible == 0) return -1;
-  if ((eligible & (eligible - 1)) != 0) eligible = ready_of(eligible);
-  const auto strict = static_cast<std::uint8_t>(eligible & ~weighted_);
-  return strict != 0 ? highest(strict) : choose_by_deficit(eligible);
-}
-
 /// Those that are out of the pipeline, so that nothing waits behind a packet that is not; if none
 /// is, those that are first.
-std::uint8_t Egress::ready_of(std::uint8_t eligible) const {
+PrioritySet Egress::ready_of(PrioritySet eligible) const {
+  if ((eligible & (eligible - 1)) == 0) return eligible;
   Time earliest = Time::never();
-  std::uint8_t set = 0;
-  for (unsigned left = eligible; left != 0; left &= left - 1) {
-    const auto priority = static_cast<std::uint8_t>(__builtin_ctz(left));
+  PrioritySet set = 0;
+  for_each_priority(eligible, [&](std::uint8_t priority) {
     const Time ready = std::max(queues_[priority].front().head, scheduler_.now());
-    if (ready > earliest) continue;
+    if (ready > earliest) return;
     if (ready < earliest) set = 0;
     earliest = ready;
-    set = static_cast<std::uint8_t>(set | bit(priority));
-  }
+    set = static_cast<PrioritySet>(set | priority_bit(priority));
+  });
   return set;
-}
-
-int Egress::choose_by_deficit(std::uint8_t eligible) {
-  while (true) {
-    if ((eligible >> turn_ & 1) != 0) {
-      if (fresh_turn_) deficit_[turn_] += quantum_[turn_];
-      fresh_turn_ = false;
-      const std::uint64_t price = queues_[turn_].front().frame_bytes().count() * byte_price_;
-      if (deficit_[turn_] >= price) {
-        deficit_[turn_] -= price;
-        return turn_;
-      }
-    } else if ((nonempty_ >> turn_ & 1) == 0) {
-      deficit_[turn_] = 0;  // who has nothing to send saves nothing up
-    }
-    turn_ = static_cast<std::uint8_t>((turn_ + 1) % kPriorities);
-    fresh_turn_ = true;
-  }
 }
 
 void Egress::start(std::uint8_t priority) {
   PacketQueue& queue = queues_[priority];
   PacketRef packet = queue.take();
-  if (queue.empty()) nonempty_ = static_cast<std::uint8_t>(nonempty_ & ~bit(priority));
-  if ((marking_ >> priority & 1) != 0 && is_ecn_capable(*packet) &&
+  if (queue.empty()) nonempty_ = static_cast<PrioritySet>(nonempty_ & ~priority_bit(priority));
+  if (contains(marking_, priority) && is_ecn_capable(*packet) &&
       markers_[priority].marks(owner_.waiting(port_, priority), random_)) {
     packet->ipv4.ecn = Ecn::kCongestion;
     ++marked_;

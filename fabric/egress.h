@@ -20,21 +20,15 @@
 #include "model/packet.h"
 #include "model/packet_tap.h"
 #include "model/pause.h"
+#include "model/priority_arbiter.h"
 #include "model/random.h"
 #include "model/scheduler.h"
 #include "model/units.h"
 
 namespace rnicsim {
 
-/// A priority that shares by weight; those not listed are strict.
-struct EgressWeight {
-  std::uint8_t priority = 0;
-  std::uint32_t weight = 1;
-  void describe(Fields& fields);
-};
-
 struct EgressConfig {
-  std::vector<EgressWeight> weights;
+  std::vector<PriorityWeight> weights;
   std::vector<EcnConfig> ecn;
   PauseConfig pause;
   void describe(Fields& fields);
@@ -74,12 +68,13 @@ class Egress {
   PauseListener& listener() { return listener_; }
 
   bool idle() const { return nonempty_ == 0 && !sending_; }
-  std::uint8_t nonempty() const { return nonempty_; }
+  PrioritySet nonempty() const { return nonempty_; }
   /// Priorities that have packets and may not send.
-  std::uint8_t held_up() const { return nonempty_ & listener_.paused(); }
+  PrioritySet held_up() const { return static_cast<PrioritySet>(nonempty_ & listener_.paused()); }
   std::uint64_t sent_packets() const { return packets_; }
   Bytes sent_bytes() const { return bytes_; }
   std::uint64_t marked() const { return marked_; }
+  Time response_time() const { return listener_.response_time(); }
   ByteTime byte_time() const { return wire_.byte_time(); }
 
   PacketTapPoint tap;
@@ -89,9 +84,7 @@ class Egress {
   void go();
   void sent();
   bool send_pause();
-  int choose();
-  std::uint8_t ready_of(std::uint8_t eligible) const;
-  int choose_by_deficit(std::uint8_t eligible);
+  PrioritySet ready_of(PrioritySet eligible) const;
   void start(std::uint8_t priority);
   void put_on_wire(PacketRef packet, Time ready);
 
@@ -102,11 +95,8 @@ class Egress {
   std::uint16_t port_;
   bool sending_ = false;
   bool releases_ = false;  ///< the packet on the wire is of the switch's memory
-  std::uint8_t nonempty_ = 0;
-  std::uint8_t weighted_ = 0;  ///< priorities that share by weight
-  std::uint8_t turn_ = 0;
-  bool fresh_turn_ = true;  ///< the turn's quantum is not yet given
-  std::uint8_t marking_ = 0;
+  PrioritySet nonempty_ = 0;
+  PrioritySet marking_ = 0;
   std::uint8_t leaving_priority_ = 0;
   std::uint16_t leaving_ingress_ = 0;
   Bytes leaving_bytes_;
@@ -119,9 +109,7 @@ class Egress {
   std::uint64_t marked_ = 0;
   Time busy_;
 
-  std::array<std::uint64_t, kPriorities> quantum_{};
-  std::array<std::uint64_t, kPriorities> deficit_{};
-  std::uint64_t byte_price_ = ~0ULL;  ///< the least weight, so that its quantum is the least
+  PriorityArbiter arbiter_;
   std::array<EcnMarker, kPriorities> markers_;
   Random& random_;
   PacketPool& pool_;

@@ -21,6 +21,7 @@ void FaultRule::describe(Fields& f) {
             {"backward", FaultDirection::kBackward},
             {"both", FaultDirection::kBoth}},
            "forward: from the first host; both: each direction by itself");
+  f.optional("link", link, "only on links whose name matches this glob: \"A-switch0\", \"leaf*-*\"");
   f.optional("opcode", opcode,
              "only packets whose opcode's name matches this glob, such as \"*write middle\"");
   f.optional("psn", psn, range(0, static_cast<int>(Psn::kMask)),
@@ -65,12 +66,20 @@ void FaultRule::describe(Fields& f) {
               name_of(Opcode::kWriteMiddle) + "\" and \"" + name_of(Opcode::kAcknowledge) + '"');
 }
 
+bool FaultRule::acts_on(const std::string& link_name) const {
+  return !link || fnmatch(link->c_str(), link_name.c_str(), 0) == 0;
+}
+
 bool FaultRule::selects(Opcode one_opcode) const {
   return !opcode || fnmatch(opcode->c_str(), name_of(one_opcode), FNM_CASEFOLD) == 0;
 }
 
+bool FaultRule::selects_pause() const {
+  return !opcode || fnmatch(opcode->c_str(), "Pause", FNM_CASEFOLD) == 0;
+}
+
 bool FaultRule::selects_any() const {
-  if (!opcode) return true;
+  if (!opcode || selects_pause()) return true;
   for (unsigned byte = 0; byte < 256; ++byte)
     if (is_defined(WireTransport::kRc, static_cast<Opcode>(byte)) &&
         selects(static_cast<Opcode>(byte)))

@@ -32,6 +32,7 @@ struct FaultRule {
   std::optional<std::string> name;
   FaultDirection direction = FaultDirection::kBoth;
 
+  std::optional<std::string> link;    ///< a glob of link names, "A-switch0"
   std::optional<std::string> opcode;  ///< a glob of opcode names, see selects
   std::optional<std::uint32_t> psn;
   std::optional<std::uint8_t> ipv4_identification_low_byte;
@@ -54,8 +55,11 @@ struct FaultRule {
   bool acts(FaultDirection one_direction) const {
     return direction == FaultDirection::kBoth || direction == one_direction;
   }
+  bool acts_on(const std::string& link_name) const;
   /// Whether the opcode's name matches the glob; capitals and small letters are the same.
   bool selects(Opcode one_opcode) const;
+  /// Pause frames are called "Pause".
+  bool selects_pause() const;
   /// Its name in metrics: the one given, or its place among the link's rules.
   std::string label(std::size_t index) const { return name.value_or(std::to_string(index)); }
 

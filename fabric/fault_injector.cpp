@@ -55,6 +55,9 @@ bool FaultInjector::matches(const Rule& rule, const Packet& packet) {
   const Time reaches = config.kind == FaultKind::kDown ? packet.tail - Time::ps(1) : packet.head;
   if (config.from && reaches < *config.from) return false;
   if (config.until && packet.head >= *config.until) return false;
+  if (packet.kind == FrameKind::kPause)
+    return !config.psn && !config.ipv4_identification_low_byte && config.selects_pause() &&
+           config.kind != FaultKind::kCorruptIcrc;
   if (config.psn && packet.bth.psn.value() != *config.psn) return false;
   if (config.ipv4_identification_low_byte &&
       (packet.ipv4.identification & 0xff) != *config.ipv4_identification_low_byte)

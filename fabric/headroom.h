@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: MIT
-// How much buffer a lossless class needs behind its XOFF threshold, so that nothing is lost while
-// the pause travels and takes effect. Three ways to reckon it: what the mechanisms of this model
-// ask for, and the formulas by which two vendors' drivers set up their hardware, exact to the byte.
+// How much buffer a lossless class needs behind its XOFF threshold by the formulas with which two
+// vendors' drivers set up their hardware, exact to the byte: to compare with what the mechanisms of
+// this model ask for (model/pause, needed_headroom).
 #pragma once
 
 #include "model/units.h"
 
 namespace rnicsim {
-
-/// What arrives after a buffer has asked for a pause, at most.
-struct HeadroomDemand {
-  BitRate rate;
-  Time propagation;     ///< of the cable, one way
-  Time response_time;   ///< of the sender
-  Bytes largest_frame;  ///< both that the pause frame waits for and that the sender has just begun
-  Time latency;         ///< of our pipeline, in which the packet may be that the pause waits for
-  Bytes cell{1};        ///< bytes take whole cells of this size
-};
-/// A packet of our own that the pause frame waits for, the pause frame, the cable both ways and the
-/// response time, all at the link's rate and in packets that fill the cells worst; the packet that
-/// has just begun; and the one that asks for the pause, where the pool has no room left for it.
-Bytes needed_headroom(const HeadroomDemand& demand);
 
 /// A switch of NVIDIA's Spectrum family.
 struct SpectrumAsic {

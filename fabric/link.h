@@ -23,7 +23,7 @@ class LinkDirection : public PacketSink {
   /// `number` orders arrivals of different links at one instant.
   LinkDirection(Scheduler& scheduler, const LinkConfig& config, std::uint32_t number)
       : scheduler_(scheduler),
-        propagation_(config.length.propagation()),
+        propagation_(config.propagation()),
         first_64_(ByteTime(config.rate).of(kMinFrameBytes)),
         number_(number) {}
   void connect(PacketSink& sink) {

@@ -8,6 +8,8 @@ void LinkConfig::describe(Fields& fields) {
                "data rate, the same in both directions");
   fields.field("length", length, range(Length(0), Length::m(100000)),
                "length of the cable, 5 ns a metre");
+  fields.optional("delay", delay, range(Time(), Time::ms(100)),
+                  "propagation one way, in place of what the length gives");
   fields.field("mtu", mtu, range(Bytes(64), Bytes(9216)),
                "largest Ethernet frame, destination address to FCS");
 }

@@ -7,7 +7,6 @@
 // - adaptive: the way with the least waiting at its egress; of equals the one that the hash takes.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "model/packet.h"
@@ -17,14 +16,6 @@ namespace rnicsim {
 
 enum class PathChoice : std::uint8_t { kEcmp, kSpray, kAdaptive };
 
-/// Ports of one switch that lead to a destination equally well; empty: none does.
-struct PortSpan {
-  const std::uint16_t* first = nullptr;
-  std::size_t count = 0;
-  const std::uint16_t* begin() const { return first; }
-  const std::uint16_t* end() const { return first + count; }
-};
-
 /// The same for all packets of a flow.
 inline std::uint64_t flow_hash(const Packet& packet, std::uint64_t salt) {
   const std::uint64_t addresses = static_cast<std::uint64_t>(packet.ipv4.source.value()) << 32 |
@@ -33,8 +24,8 @@ inline std::uint64_t flow_hash(const Packet& packet, std::uint64_t salt) {
 }
 
 /// Evenly over [0, n) from the upper bits of a hash. REQUIRES: n > 0.
-inline std::size_t pick(std::uint64_t hash, std::size_t n) {
-  return static_cast<std::size_t>(static_cast<unsigned __int128>(hash) * n >> 64);
+inline std::uint32_t pick(std::uint64_t hash, std::uint32_t n) {
+  return static_cast<std::uint32_t>(static_cast<unsigned __int128>(hash) * n >> 64);
 }
 
 }  // namespace rnicsim

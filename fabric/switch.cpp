@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "fabric/headroom.h"
 #include "model/invariant.h"
 
 namespace rnicsim {
@@ -82,9 +81,9 @@ void Switch::receive(Port& port, PacketRef packet) {
 void Switch::forward(Port& port, PacketRef packet) {
   if (routed_ && !is_routable(*packet)) return drop(port, *packet, port.not_routable);
   if (routed_ && packet->ipv4.ttl <= 1) return drop(port, *packet, port.expired);
-  const PortSpan* const ways = ways_to(*packet);
-  if (ways == nullptr || ways->count == 0) return drop(port, *packet, port.no_way);
-  const std::uint16_t way = choose(*ways, *packet);
+  const PortGroup ways = ways_to(*packet);
+  if (ways.empty()) return drop(port, *packet, port.no_way);
+  const std::uint16_t way = choose(ways, *packet);
   Egress& out = ports_[way]->egress;
   packet->priority = priorities_.of(*packet);
   packet->ingress = port.index;
@@ -97,27 +96,29 @@ void Switch::forward(Port& port, PacketRef packet) {
       overflow(port, *packet);
   }
   if (buffer_.is_xoff(port.index, packet->priority)) port.egress.requester().xoff(packet->priority);
+  taken_ += packet->frame_bytes();
   if (routed_) rewrite(*packet);
   const Time from = ready(*packet, out);
   out.enqueue(std::move(packet), from);
 }
 
-/// Null: an address that belongs to nobody.
-const PortSpan* Switch::ways_to(const Packet& packet) const {
+/// Empty: an address that belongs to nobody, or nothing leads there.
+PortGroup Switch::ways_to(const Packet& packet) const {
   const std::uint32_t number =
       routed_ ? packet.ipv4.destination.value() & 0xffffff
               : static_cast<std::uint32_t>(packet.eth.destination[3]) << 16 |
                     static_cast<std::uint32_t>(packet.eth.destination[4]) << 8 |
                     packet.eth.destination[5];
-  return number == 0 || number > ways_->size() ? nullptr : &(*ways_)[number - 1];
+  if (number == 0 || number > destinations_) return {};
+  return routes_->ports(node_, number - 1);
 }
 
-std::uint16_t Switch::choose(const PortSpan& ways, const Packet& packet) {
-  if (ways.count == 1) return *ways.first;
-  if (path_choice_ == PathChoice::kSpray) return ways.first[random_.below(ways.count)];
-  const std::size_t by_flow = pick(flow_hash(packet, salt_), ways.count);
-  if (path_choice_ == PathChoice::kEcmp) return ways.first[by_flow];
-  std::uint16_t best = ways.first[by_flow];
+std::uint16_t Switch::choose(PortGroup ways, const Packet& packet) {
+  if (ways.size() == 1) return ways[0];
+  if (path_choice_ == PathChoice::kSpray)
+    return ways[static_cast<std::uint32_t>(random_.below(ways.size()))];
+  std::uint16_t best = ways[pick(flow_hash(packet, salt_), ways.size())];
+  if (path_choice_ == PathChoice::kEcmp) return best;
   Bytes least = buffer_.egress_bytes(best);
   for (const std::uint16_t way : ways) {
     const Bytes waiting = buffer_.egress_bytes(way);
@@ -163,6 +164,7 @@ void Switch::overflow(const Port& port, const Packet& packet) const {
 }
 
 void Switch::left(std::uint16_t port, std::uint16_t ingress, std::uint8_t priority, Bytes frame) {
+  given_ += frame;
   if (buffer_.give_back(ingress, priority, port, frame))
     ports_[ingress]->egress.requester().xon(priority);
 }

@@ -30,13 +30,14 @@
 
 #include "fabric/egress.h"
 #include "fabric/path_choice.h"
-#include "fabric/priority_map.h"
+#include "fabric/routes.h"
 #include "fabric/shared_buffer.h"
 #include "fabric/switch_config.h"
 #include "model/clock.h"
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/packet_tap.h"
+#include "model/priority_map.h"
 #include "model/random.h"
 #include "model/scheduler.h"
 
@@ -66,18 +67,27 @@ class Switch : public sc_core::sc_module, private Egress::Owner {
   std::uint16_t ports() const { return static_cast<std::uint16_t>(ports_.size()); }
   PacketSink& port(std::uint16_t port);
   void connect(std::uint16_t port, PacketSink& link) { ports_[port]->egress.connect(link); }
-  /// `ways[destination]`: for each end point, by number, the ports that lead to it. Must outlive
-  /// the switch or the next call.
-  void set_ways(const std::vector<PortSpan>& ways) { ways_ = &ways; }
+  /// The ways from here, which is `node` of the topology, to each of `destinations` end points. Must
+  /// outlive the switch or the next call.
+  void set_routes(const Routes& routes, std::uint32_t node, std::uint32_t destinations) {
+    routes_ = &routes;
+    node_ = node;
+    destinations_ = destinations;
+  }
+  /// How soon a port obeys a pause.
+  Time response_time(std::uint16_t port) const { return ports_[port]->egress.response_time(); }
   abi::MacAddress mac() const { return mac_; }
 
   bool idle() const;
-  /// Packets and bytes, for conservation: received = sent + dropped + held, pause frames aside.
+  /// Packets and bytes, for conservation.
   struct Totals {
     std::uint64_t received_packets, sent_packets, dropped_packets;
     Bytes received_bytes, sent_bytes, dropped_bytes;
   };
   Totals port_totals(std::uint16_t port) const;
+  /// Bytes of packets that were let into the packet memory and that have left it.
+  Bytes taken_bytes() const { return taken_; }
+  Bytes given_bytes() const { return given_; }
   Egress& egress(std::uint16_t port) { return ports_[port]->egress; }
   const SharedBuffer& buffer() const { return buffer_; }
   void attach_tap(std::uint16_t port, PacketTap* tap, std::uint32_t number);
@@ -108,8 +118,8 @@ class Switch : public sc_core::sc_module, private Egress::Owner {
 
   void receive(Port& port, PacketRef packet);
   void forward(Port& port, PacketRef packet);
-  const PortSpan* ways_to(const Packet& packet) const;
-  std::uint16_t choose(const PortSpan& ways, const Packet& packet);
+  PortGroup ways_to(const Packet& packet) const;
+  std::uint16_t choose(PortGroup ways, const Packet& packet);
   void rewrite(Packet& packet) const;
   Time ready(const Packet& packet, const Egress& out) const;
   void drop(Port& port, const Packet& packet, std::uint64_t& counter);
@@ -129,8 +139,12 @@ class Switch : public sc_core::sc_module, private Egress::Owner {
   Random random_;
   PriorityMap priorities_;
   SharedBuffer buffer_;
-  const std::vector<PortSpan>* ways_ = nullptr;
+  const Routes* routes_ = nullptr;
+  std::uint32_t node_ = 0;
+  std::uint32_t destinations_ = 0;
   abi::MacAddress mac_;
+  Bytes taken_;
+  Bytes given_;
   std::vector<std::unique_ptr<Port>> ports_;
 };
 

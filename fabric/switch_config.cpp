@@ -22,23 +22,14 @@ void SwitchConfig::describe(Fields& fields) {
                 "which of several shortest ways: by flow, at random for each packet, or by the "
                 "least waiting");
   fields.object("priorities", priorities, "ingress classification");
-  fields.list("lossless", lossless, ListLimits{0, kPriorities},
-              "priorities that are paused rather than dropped");
+  describe_priorities(fields, "lossless", lossless,
+                      "priorities that are paused rather than dropped");
   fields.object("buffer", buffer, "packet memory");
   fields.optional("headroom", headroom, range(Bytes(0), Bytes(1ULL << 30)),
                   "room behind XOFF of each lossless priority of each port; if not given, what the "
                   "port's rate, cable, frame size and response time, the latency and the cell ask "
                   "for");
   fields.object("egress", egress, "scheduling, marking and pausing at each port");
-  for (const std::uint8_t priority : lossless)
-    fields.check(priority < kPriorities, "lossless", "must be priorities from 0 to 7");
-}
-
-std::uint8_t SwitchConfig::lossless_set() const {
-  if (egress.pause.mode == PauseMode::kNone) return 0;
-  unsigned set = 0;
-  for (const std::uint8_t priority : lossless) set |= 1U << priority;
-  return static_cast<std::uint8_t>(set);
 }
 
 }  // namespace rnicsim

@@ -7,9 +7,10 @@
 
 #include "fabric/egress.h"
 #include "fabric/path_choice.h"
-#include "fabric/priority_map.h"
 #include "fabric/shared_buffer.h"
 #include "model/config_reader.h"
+#include "model/priority_arbiter.h"
+#include "model/priority_map.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -31,8 +32,10 @@ struct SwitchConfig {
   std::optional<Bytes> headroom;
   EgressConfig egress;
   void describe(Fields& fields);
-  /// Bit p: priority p is lossless. None is while nobody can be paused.
-  std::uint8_t lossless_set() const;
+  /// None is lossless while nobody can be paused.
+  PrioritySet lossless_set() const {
+    return egress.pause.mode == PauseMode::kNone ? PrioritySet{0} : set_of(lossless);
+  }
 };
 
 }  // namespace rnicsim

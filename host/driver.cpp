@@ -80,7 +80,7 @@ ReceiveMapping receive_ring_of(const abi::QpContext& context) {
 
 }  // namespace
 
-Driver::Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
+Driver::Driver(const DriverConfig& config, std::uint16_t nic, Memory& memory, FrameAllocator& frames,
                MmioPort& mmio, DmaGuard& guard, InterruptController& interrupts)
     : config_(config),
       nic_(nic),

@@ -89,7 +89,7 @@ class Driver {
  public:
   /// `nic`: the NIC's number in the run, part of every work request's name. `guard` learns of the
   /// memory regions.
-  Driver(const DriverConfig& config, std::uint8_t nic, Memory& memory, FrameAllocator& frames,
+  Driver(const DriverConfig& config, std::uint16_t nic, Memory& memory, FrameAllocator& frames,
          MmioPort& mmio, DmaGuard& guard, InterruptController& interrupts);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -116,7 +116,7 @@ class Driver {
   DriverEventQueue& events() { return events_; }
   const DriverConfig& config() const { return config_; }
 
-  std::uint8_t nic() const { return nic_; }
+  std::uint16_t nic() const { return nic_; }
   /// Where the NIC's tables stand in host RAM.
   const abi::HcaTables& tables() const { return tables_; }
   /// kRegisterPin, kRegisterTable, kRegisterKey.
@@ -134,7 +134,7 @@ class Driver {
   void write_cq_context(Cqn cqn, const abi::CqContext& context);
 
   DriverConfig config_;
-  std::uint8_t nic_;
+  std::uint16_t nic_;
   Memory& memory_;
   FrameAllocator& frames_;
   CommandChannel commands_;

@@ -7,7 +7,7 @@
 namespace rnicsim {
 
 Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const HostConfig& config,
-           std::uint64_t seed, std::uint8_t first_nic, unsigned nics)
+           std::uint64_t seed, std::uint16_t first_nic, unsigned nics)
     : sc_module(name),
       scheduler_(scheduler),
       config_(config),
@@ -24,7 +24,7 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
                                                 memory_, guards_.back().get()));
     links_.back()->set_interrupts(&interrupts_);
     drivers_.push_back(
-        std::make_unique<Driver>(config_.driver, static_cast<std::uint8_t>(first_nic + i), memory_,
+        std::make_unique<Driver>(config_.driver, static_cast<std::uint16_t>(first_nic + i), memory_,
                                  frames_, links_.back()->mmio(), *guards_.back(), interrupts_));
   }
 }

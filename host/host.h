@@ -35,7 +35,7 @@ class Host : public sc_core::sc_module {
  public:
   /// `first_nic` is the run-wide number of the host's first NIC; `seed` scatters its frames.
   Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const HostConfig& config,
-       std::uint64_t seed, std::uint8_t first_nic, unsigned nics);
+       std::uint64_t seed, std::uint16_t first_nic, unsigned nics);
 
   const HostConfig& config() const { return config_; }
   Scheduler& scheduler() const { return scheduler_; }

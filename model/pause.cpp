@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "model/pause.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+
+#include "model/priority_arbiter.h"
 
 namespace rnicsim {
 
@@ -34,13 +37,29 @@ std::uint8_t classes_of(const PauseFrame& frame) {
   return frame.kind == PauseFrame::Kind::kGlobal ? kAllClasses : frame.classes;
 }
 
-std::string class_name(std::size_t priority) { return "prio" + std::to_string(priority); }
-
-template <class Function>
-void for_each_class(std::uint8_t classes, Function function) {
-  for (std::uint8_t p = 0; p < kPriorities; ++p)
-    if ((classes >> p & 1) != 0) function(p);
+/// Bytes that pass at `rate` within `time`, rounded up.
+Bytes bytes_within(BitRate rate, Time time) {
+  const Uint128 bits = static_cast<Uint128>(rate.numerator()) * static_cast<Uint128>(time.ps());
+  const Uint128 unit = static_cast<Uint128>(8) * 1000000000000ULL * rate.denominator();
+  return Bytes(static_cast<std::uint64_t>((bits + unit - 1) / unit));
 }
+
+/// Bytes of whole cells that a packet takes.
+Bytes in_cells(Bytes bytes, Bytes cell) { return cell * divide_up(bytes, cell); }
+
+/// The most that packets which take `wire` bytes of the wire take of the memory: the shortest
+/// frames, or those one byte longer than so many cells hold; longer ones waste less.
+Bytes worst_in_cells(Bytes wire, Bytes cell) {
+  const Bytes overhead = kPreambleBytes + kInterPacketGapBytes;
+  const auto filled = [&](Bytes frame) {
+    const Bytes each = in_cells(frame, cell);
+    return each * wire.count() / (frame + overhead).count() + each;
+  };
+  return std::max(
+      {wire, filled(kMinFrameBytes), filled(in_cells(kMinFrameBytes, cell) + Bytes(1))});
+}
+
+std::string class_name(std::size_t priority) { return "prio" + std::to_string(priority); }
 
 }  // namespace
 
@@ -67,6 +86,15 @@ std::uint32_t pause_response_quanta(BitRate rate) {
 
 Time pause_response_time(const PauseConfig& config, BitRate rate) {
   return config.response_time.value_or(quanta_time(ByteTime(rate), pause_response_quanta(rate)));
+}
+
+Bytes needed_headroom(const HeadroomDemand& demand) {
+  const Bytes overhead = kPreambleBytes + kInterPacketGapBytes;
+  const Bytes ours = demand.largest_frame + overhead;
+  const Bytes pause = kMinFrameBytes + overhead;
+  const Time time = demand.latency + demand.propagation * 2 + demand.response_time;
+  return worst_in_cells(ours + pause + bytes_within(demand.rate, time), demand.cell) +
+         in_cells(demand.largest_frame, demand.cell) * 2;
 }
 
 PauseRequester::PauseRequester(Scheduler& scheduler, const PauseConfig& config, BitRate rate,
@@ -109,15 +137,15 @@ void PauseRequester::refresh() {
 PauseFrame PauseRequester::take_frame() {
   PauseFrame frame;
   const std::uint8_t classes = std::exchange(due_, std::uint8_t{0});
-  for_each_class(classes, [&](std::uint8_t p) { ++frames_[p]; });
+  for_each_priority(classes, [&](std::uint8_t p) { ++frames_[p]; });
   if (mode_ == PauseMode::kGlobal) {
     frame.kind = PauseFrame::Kind::kGlobal;
     frame.quanta[0] = xoff_ != 0 ? quanta_ : std::uint16_t{0};
     return frame;
   }
   frame.classes = classes;
-  for_each_class(static_cast<std::uint8_t>(classes & xoff_),
-                 [&](std::uint8_t p) { frame.quanta[p] = quanta_; });
+  for_each_priority(static_cast<std::uint8_t>(classes & xoff_),
+                    [&](std::uint8_t p) { frame.quanta[p] = quanta_; });
   return frame;
 }
 
@@ -143,7 +171,7 @@ PauseListener::PauseListener(Scheduler& scheduler, const PauseConfig& config, Bi
 }
 
 void PauseListener::receive(const PauseFrame& frame) {
-  for_each_class(classes_of(frame), [&](std::uint8_t p) { ++frames_[p]; });
+  for_each_priority(classes_of(frame), [&](std::uint8_t p) { ++frames_[p]; });
   if (ignores_) return;
   coming_.push(frame);
   scheduler_.at(scheduler_.now() + response_, call<&PauseListener::take_effect>(this));
@@ -152,7 +180,7 @@ void PauseListener::receive(const PauseFrame& frame) {
 void PauseListener::take_effect() {
   const PauseFrame frame = coming_.take();
   const bool global = frame.kind == PauseFrame::Kind::kGlobal;
-  for_each_class(classes_of(frame), [&](std::uint8_t p) {
+  for_each_priority(classes_of(frame), [&](std::uint8_t p) {
     until_[p] = scheduler_.now() + quanta_time(byte_time_, frame.quanta[global ? 0 : p]);
     if (until_[p] > scheduler_.now()) pause(p);
   });
@@ -171,7 +199,7 @@ void PauseListener::pause(std::uint8_t priority) {
 /// All whose time is over go on together, so that the sender chooses among them.
 void PauseListener::release() {
   const std::uint8_t before = paused_;
-  for_each_class(before, [&](std::uint8_t p) {
+  for_each_priority(before, [&](std::uint8_t p) {
     if (until_[p] > scheduler_.now()) return;
     paused_ = static_cast<std::uint8_t>(paused_ & ~(1U << p));
     total_[p] += scheduler_.now() - std::exchange(since_[p], Time::never());

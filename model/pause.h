@@ -42,6 +42,20 @@ std::uint32_t pause_response_quanta(BitRate rate);
 /// The same in time, or what the configuration says instead.
 Time pause_response_time(const PauseConfig& config, BitRate rate);
 
+/// What arrives after a buffer has asked for a pause, at most.
+struct HeadroomDemand {
+  BitRate rate;
+  Time propagation;     ///< of the cable, one way
+  Time response_time;   ///< of the sender
+  Bytes largest_frame;  ///< both that the pause frame waits for and that the sender has just begun
+  Time latency{};       ///< of our pipeline, in which the packet may be that the pause waits for
+  Bytes cell{1};        ///< bytes take whole cells of this size
+};
+/// A packet of our own that the pause frame waits for, the pause frame, the cable both ways and the
+/// response time, all at the link's rate and in packets that fill the cells worst; the packet that
+/// has just begun; and the one that asks for the pause, where the pool has no room left for it.
+Bytes needed_headroom(const HeadroomDemand& demand);
+
 class PauseRequester {
  public:
   /// `frame_due` runs whenever take_frame() has something to give.
@@ -89,7 +103,7 @@ class PauseListener {
   bool is_paused(std::uint8_t priority) const { return (paused_ >> priority & 1) != 0; }
   /// Since when the class has been paused without a break; never() if it is not.
   Time paused_since(std::uint8_t priority) const { return since_[priority]; }
-  void ignore() { ignores_ = true; }
+  Time response_time() const { return response_; }
 
   void report(const MetricScope& scope) const;
 

@@ -69,20 +69,32 @@ class Psn {
 };
 
 /// Run-wide name of one work request: which NIC, which queue pair, the how-manieth on its send
-/// queue. Software and NIC count work requests alike, so neither has to tell the other.
+/// queue. Software and NIC count work requests alike, so neither has to tell the other. 16 bits of
+/// NIC, 20 of queue pair, 28 of count: later ones of a queue pair get the names of its first again.
 class WorkRequestId {
  public:
   constexpr WorkRequestId() = default;
   constexpr explicit WorkRequestId(std::uint64_t value) : value_(value) {}
-  constexpr WorkRequestId(std::uint8_t nic, Qpn qpn, std::uint32_t index)
-      : value_(static_cast<std::uint64_t>(nic + 1) << 56 |
-               static_cast<std::uint64_t>(qpn.value() & 0xffffff) << 32 | index) {}
+  constexpr WorkRequestId(std::uint16_t nic, Qpn qpn, std::uint32_t index)
+      : value_(static_cast<std::uint64_t>(nic + 1) << (kQpnBits + kIndexBits) |
+               static_cast<std::uint64_t>(qpn.value() & kQpnMask) << kIndexBits |
+               (index & kIndexMask)) {}
   constexpr std::uint64_t value() const { return value_; }
   constexpr explicit operator bool() const { return value_ != 0; }
   /// Run-wide number of the NIC that it was posted to. REQUIRES a work request.
-  constexpr std::uint8_t nic() const { return static_cast<std::uint8_t>((value_ >> 56) - 1); }
-  constexpr Qpn qpn() const { return Qpn(static_cast<std::uint32_t>(value_ >> 32) & 0xffffff); }
-  constexpr std::uint32_t index() const { return static_cast<std::uint32_t>(value_); }
+  constexpr std::uint16_t nic() const {
+    return static_cast<std::uint16_t>((value_ >> (kQpnBits + kIndexBits)) - 1);
+  }
+  constexpr Qpn qpn() const {
+    return Qpn(static_cast<std::uint32_t>(value_ >> kIndexBits) & kQpnMask);
+  }
+  constexpr std::uint32_t index() const { return static_cast<std::uint32_t>(value_) & kIndexMask; }
+  /// How many of its queue pair's work requests lie between `other` and this one; negative if this
+  /// one is the earlier. REQUIRES: the same queue pair, less than 2^27 apart.
+  constexpr std::int32_t since(WorkRequestId other) const {
+    constexpr unsigned kShift = 32 - kIndexBits;
+    return static_cast<std::int32_t>((index() - other.index()) << kShift) >> kShift;
+  }
   friend constexpr bool operator==(WorkRequestId a, WorkRequestId b) {
     return a.value_ == b.value_;
   }
@@ -91,6 +103,10 @@ class WorkRequestId {
   }
 
  private:
+  static constexpr unsigned kQpnBits = 20;
+  static constexpr unsigned kIndexBits = 28;
+  static constexpr std::uint32_t kQpnMask = (1U << kQpnBits) - 1;
+  static constexpr std::uint32_t kIndexMask = (1U << kIndexBits) - 1;
   std::uint64_t value_ = 0;  ///< 0: no work request
 };
 

@@ -31,7 +31,7 @@ struct NicWiring {
   Scheduler& scheduler;
   PacketPool& packets;
   PortIdentity identity;
-  std::uint8_t index = 0;  ///< run-wide; part of the names of its work requests
+  std::uint16_t index = 0;  ///< run-wide; part of the names of its work requests
   BitRate port_rate;
   /// Max_Read_Request_Size as the host's firmware has set it in the Device Control register.
   Bytes max_read_request{512};

@@ -199,7 +199,7 @@ struct NicQueuePair {
   std::uint64_t flush_asked = 0;    ///< and that the flushing of receives waits for
 
   bool has_executed(WorkRequestId id) const {
-    return executed && static_cast<std::int32_t>(id.index() - executed.index()) <= 0;
+    return executed && id.since(executed) <= 0;
   }
   SendWqe& wqe(std::uint32_t number) { return to_send.at(number - first_wqe); }
   bool has_wqe_to_send() const { return sending - first_wqe < to_send.size(); }

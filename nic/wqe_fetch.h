@@ -33,7 +33,7 @@ struct WqeFetchConfig {
 class WqeFetch {
  public:
   WqeFetch(Scheduler& scheduler, const Clock& clock, PcieEndpoint& pcie, QpContextCache& contexts,
-           QueuePairTable& qps, const WqeFetchConfig& config, std::uint8_t nic_index)
+           QueuePairTable& qps, const WqeFetchConfig& config, std::uint16_t nic_index)
       : scheduler_(scheduler),
         pipeline_(clock, config.pipeline),
         pcie_(pcie),
@@ -83,7 +83,7 @@ class WqeFetch {
   Pipeline& context_port_;
   QueuePairTable& qps_;
   WqeFetchConfig config_;
-  std::uint8_t nic_index_;
+  std::uint16_t nic_index_;
   Requester* requester_ = nullptr;
   Completer* completer_ = nullptr;
   struct Recovery {

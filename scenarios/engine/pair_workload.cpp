@@ -262,7 +262,7 @@ bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
   operation_->complete(request, number, message.remote_offset);
   initiator_.address(request, index);
   if (timeline_ != nullptr && number < tracked_)
-    timeline_->track(WorkRequestId(static_cast<std::uint8_t>(initiator_.port.number), qp->qpn(),
+    timeline_->track(WorkRequestId(static_cast<std::uint16_t>(initiator_.port.number), qp->qpn(),
                                    qp->next_request()),
                      spec_.operation, spec_.from, spec_.to);
   require(initiator_.process.verbs.post_send(task, qp, request), "post_send");

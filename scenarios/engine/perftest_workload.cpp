@@ -87,7 +87,7 @@ void PerftestWorkload::start_size(Side& side, CpuTask& task, const Introduction&
       plan_, buffer_, side.endpoint, peer, size, elided_, [this, client](QueuePair& qp) {
         if (!client || to_track_ == 0) return;
         --to_track_;
-        timeline_->track(WorkRequestId(static_cast<std::uint8_t>(client_.endpoint.port.number),
+        timeline_->track(WorkRequestId(static_cast<std::uint16_t>(client_.endpoint.port.number),
                                        qp.qpn(), qp.next_request()),
                          plan_.operation, spec_.from, spec_.to);
       });

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "fabric/link_config.h"
+#include "fabric/switch_config.h"
 #include "host/host_config.h"
 #include "model/config_output.h"
 #include "model/json_path.h"
@@ -24,6 +25,11 @@ void with_config(PresetKind kind, Use use) {
     }
     case PresetKind::kNic: {
       NicConfig config;
+      use(ConfigRef(config));
+      return;
+    }
+    case PresetKind::kSwitch: {
+      SwitchConfig config;
       use(ConfigRef(config));
       return;
     }
@@ -59,6 +65,8 @@ const char* name_of(PresetKind kind) {
       return "host";
     case PresetKind::kNic:
       return "nic";
+    case PresetKind::kSwitch:
+      return "switch";
     case PresetKind::kLink:
       break;
   }

@@ -19,9 +19,9 @@
 
 namespace rnicsim {
 
-enum class PresetKind { kHost, kNic, kLink };
+enum class PresetKind { kHost, kNic, kSwitch, kLink };
 inline constexpr PresetKind kPresetKinds[] = {PresetKind::kHost, PresetKind::kNic,
-                                              PresetKind::kLink};
+                                              PresetKind::kSwitch, PresetKind::kLink};
 const char* name_of(PresetKind kind);  ///< also the folder
 
 struct Preset {

@@ -114,7 +114,7 @@ CompletionStatus RkeyGuessing::attempt(CpuTask& task, const Introduction& servic
   request.rkey = guess(tries_++);
   if (to_track_ != 0) {
     --to_track_;
-    timeline_->track(WorkRequestId(static_cast<std::uint8_t>(attacker_.port.number), qp.qpn(),
+    timeline_->track(WorkRequestId(static_cast<std::uint16_t>(attacker_.port.number), qp.qpn(),
                                    qp.next_request()),
                      Operation::kRead, spec_.from, spec_.to);
   }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/scenario.h"
 
+#include <fnmatch.h>
+
+#include <algorithm>
+
 namespace rnicsim {
 
 void EngineSpec::describe(Fields& f) {
@@ -18,6 +22,7 @@ void NicSpec::describe(Fields& f) {
 
 void HostSpec::describe(Fields& f) {
   f.required().identifier("name", name, "name of the host");
+  f.field("count", count, range(1, 65536), "above 1: as many hosts, name0, name1, ...");
   f.optional("preset", preset, "name of a file in presets/host that this is merged over");
   config.describe(f);
   f.list("nics", nics, ListLimits{1, 8, "nic"}, "the RDMA NICs");
@@ -30,15 +35,48 @@ void LinkSpec::describe(Fields& f) {
          "injected faults: of these rules, the first that fires acts on a packet");
 }
 
+void OtherLinkSpec::describe(Fields& f) {
+  f.optional("preset", preset, "name of a file in presets/link that this is merged over");
+  config.describe(f);
+}
+
+void SwitchSpec::describe(Fields& f) {
+  f.optional("preset", preset, "name of a file in presets/switch that this is merged over");
+  config.describe(f);
+}
+
+void OtherSwitchSpec::describe(Fields& f) {
+  f.required().field("name", name, "which ones, with * for any characters: \"leaf0\", \"spine*\"");
+  spec.describe(f);
+}
+
 void FabricSpec::describe(Fields& f) {
-  f.choice("topology", topology, {{"back_to_back", Topology::kBackToBack}},
-           "back_to_back: two hosts and one link");
+  topology.describe(f);
   f.choice("link_layer", link_layer,
            {{"rocev2", LinkLayer::kRoceV2}, {"rocev1", LinkLayer::kRoceV1}},
            "what carries RDMA: UDP over IP, which routers forward, or Ethernet and a GRH alone");
   f.choice("ip_version", ip_version, {{"ipv4", IpVersion::kIpv4}, {"ipv6", IpVersion::kIpv6}},
            "which IP it is, of RoCEv2");
-  f.object("link", link, "the link or links");
+  f.object("link", link, "the cables");
+  f.optional("switch_link", switch_link, "those between switches, where they differ from `link`");
+  f.optional("global_link", global_link,
+             "those between groups of a dragonfly, where they differ from `switch_link`");
+  f.object("switch", switch_default, "the switches");
+  f.list("switches", switches, ListLimits{0, 65536},
+         "switches that differ from `switch`, by name; of several that name one the last counts");
+}
+
+Bytes FabricSpec::smallest_mtu() const {
+  Bytes least = link.config.mtu;
+  if (switch_link) least = std::min(least, switch_link->config.mtu);
+  if (global_link) least = std::min(least, global_link->config.mtu);
+  return least;
+}
+
+const SwitchConfig& FabricSpec::switch_config(const std::string& name) const {
+  for (auto other = switches.rbegin(); other != switches.rend(); ++other)
+    if (fnmatch(other->name.c_str(), name.c_str(), 0) == 0) return other->spec.config;
+  return switch_default.config;
 }
 
 const char* packet_format_name(const FabricSpec& fabric) {
@@ -69,6 +107,34 @@ void Scenario::describe(Fields& f) {
   f.object("timeline", timeline, "how much of it the timeline shows");
   f.list("variants", variants, "runs of their own, each with some values changed");
   f.list("expect", expect, "what must come out; a run that fails it exits with 1");
+}
+
+std::vector<std::string> HostSpec::machine_names() const {
+  if (count == 1) return {name};
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < count; ++i) names.push_back(name + std::to_string(i));
+  return names;
+}
+
+std::vector<HostSpec> Scenario::machines() const {
+  std::vector<HostSpec> machines;
+  for (const HostSpec& host : hosts) {
+    for (std::string& name : host.machine_names()) {
+      machines.push_back(host);
+      machines.back().name = std::move(name);
+      machines.back().count = 1;
+    }
+  }
+  return machines;
+}
+
+std::vector<std::string> end_point_names(const std::vector<HostSpec>& machines) {
+  std::vector<std::string> names;
+  for (const HostSpec& machine : machines)
+    for (std::size_t i = 0; i < machine.nics.size(); ++i)
+      names.push_back(machine.nics.size() == 1 ? machine.name
+                                               : machine.name + ".nic" + std::to_string(i));
+  return names;
 }
 
 }  // namespace rnicsim

@@ -11,6 +11,8 @@
 
 #include "fabric/fault_config.h"
 #include "fabric/link_config.h"
+#include "fabric/switch_config.h"
+#include "fabric/topology_config.h"
 #include "host/host_config.h"
 #include "model/config_reader.h"
 #include "model/packet.h"
@@ -41,9 +43,11 @@ struct NicSpec {
 struct HostSpec {
   std::string name;
   std::optional<std::string> preset;
-  HostConfig config;  ///< its keys stand beside "name"
+  std::uint32_t count = 1;  ///< above 1: hosts name0, name1, ...
+  HostConfig config;        ///< its keys stand beside "name"
   std::vector<NicSpec> nics{1};
   void describe(Fields& f);
+  std::vector<std::string> machine_names() const;
 };
 
 struct LinkSpec {
@@ -53,14 +57,39 @@ struct LinkSpec {
   void describe(Fields& f);
 };
 
-enum class Topology : std::uint8_t { kBackToBack };
+/// A cable that differs from `link`: what is not said is as it is there.
+struct OtherLinkSpec {
+  std::optional<std::string> preset;
+  LinkConfig config;
+  void describe(Fields& f);
+};
+
+struct SwitchSpec {
+  std::optional<std::string> preset;
+  SwitchConfig config;  ///< its keys stand beside "preset"
+  void describe(Fields& f);
+};
+
+/// Switches that differ from `switch`: what is not said is as it is there.
+struct OtherSwitchSpec {
+  std::string name;  ///< a glob
+  SwitchSpec spec;   ///< its keys stand beside "name"
+  void describe(Fields& f);
+};
 
 struct FabricSpec {
-  Topology topology = Topology::kBackToBack;
+  TopologyConfig topology;  ///< its keys stand here
   LinkLayer link_layer = LinkLayer::kRoceV2;
   IpVersion ip_version = IpVersion::kIpv4;  ///< of RoCEv2
   LinkSpec link;
+  std::optional<OtherLinkSpec> switch_link;  ///< between switches
+  std::optional<OtherLinkSpec> global_link;  ///< between groups of a dragonfly
+  SwitchSpec switch_default;                 ///< key "switch"
+  std::vector<OtherSwitchSpec> switches;
   void describe(Fields& f);
+  Bytes smallest_mtu() const;
+  /// Of the switch of that name: the last entry that names it, or the default.
+  const SwitchConfig& switch_config(const std::string& name) const;
 };
 /// "RoCEv2 over IPv4"
 const char* packet_format_name(const FabricSpec& fabric);
@@ -95,6 +124,13 @@ struct Scenario {
   void describe(Fields& f);
 
   std::string variant;  ///< which one this is; empty: the scenario itself
+
+  /// One a host, `count` taken apart.
+  std::vector<HostSpec> machines() const;
 };
+
+/// Names of the NICs in the fabric, in the order of their numbers: "A", or "A.nic1" of a host with
+/// several.
+std::vector<std::string> end_point_names(const std::vector<HostSpec>& machines);
 
 }  // namespace rnicsim

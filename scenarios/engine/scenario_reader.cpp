@@ -126,15 +126,46 @@ void merge_host_presets(JsonNode& host, const std::string& path, PresetSource& p
                  presets);
 }
 
+/// Lays an object over those values of another that it does not have itself.
+void inherit(JsonNode& node, const JsonNode* from, const std::vector<std::string>& but) {
+  if (from == nullptr || !from->is_object() || !node.is_object()) return;
+  JsonNode merged = *from;
+  merged.erase("preset");
+  for (const std::string& key : but) merged.erase(key);
+  merged.set_place(node);
+  merge_patch(merged, node);
+  merged.rename(node.key());
+  node = std::move(merged);
+}
+
+void merge_fabric_presets(JsonNode& fabric, PresetSource& presets) {
+  const auto merge = [&](const char* key, PresetKind kind) -> JsonNode* {
+    JsonNode* node = fabric.find(key);
+    if (node != nullptr) merge_preset(*node, join_path("fabric", key), kind, presets);
+    return node;
+  };
+  const JsonNode* link = merge("link", PresetKind::kLink);
+  JsonNode* between = merge("switch_link", PresetKind::kLink);
+  if (between != nullptr) inherit(*between, link, {"faults"});
+  JsonNode* global = merge("global_link", PresetKind::kLink);
+  if (global != nullptr) inherit(*global, between != nullptr ? between : link, {"faults"});
+  const JsonNode* of_all = merge("switch", PresetKind::kSwitch);
+  JsonNode* others = fabric.find("switches");
+  if (others == nullptr || !others->is_array()) return;
+  for (std::size_t i = 0; i < others->children().size(); ++i) {
+    JsonNode& other = others->children()[i];
+    merge_preset(other, "fabric.switches." + std::to_string(i), PresetKind::kSwitch, presets);
+    inherit(other, of_all, {});
+  }
+}
+
 void merge_presets(JsonNode& document, PresetSource& presets) {
   JsonNode* hosts = document.find("hosts");
   if (hosts != nullptr && hosts->is_array()) {
     for (std::size_t i = 0; i < hosts->children().size(); ++i)
       merge_host_presets(hosts->children()[i], "hosts." + std::to_string(i), presets);
   }
-  JsonNode* fabric = document.find("fabric");
-  JsonNode* link = fabric != nullptr ? fabric->find("link") : nullptr;
-  if (link != nullptr) merge_preset(*link, "fabric.link", PresetKind::kLink, presets);
+  if (JsonNode* fabric = document.find("fabric")) merge_fabric_presets(*fabric, presets);
 }
 
 }  // namespace

@@ -3,31 +3,66 @@
 
 #include <algorithm>
 
+#include "fabric/topology_builder.h"
 #include "model/random.h"
 
 namespace rnicsim {
 
 namespace {
 
-PortIdentity port_identity(std::uint8_t nic, const FabricSpec& fabric) {
+PortIdentity port_identity(std::uint16_t nic, const FabricSpec& fabric) {
+  const std::uint32_t number = nic + 1U;
   PortIdentity identity;
   identity.number = nic;
-  identity.mac = {0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(nic + 1)};  // locally administered
-  identity.ip = abi::Ipv4Address(10u << 24 | (nic + 1u));
+  identity.mac = {0x02,  // locally administered
+                  0,
+                  0,
+                  0,
+                  static_cast<std::uint8_t>(number >> 8),
+                  static_cast<std::uint8_t>(number)};
+  identity.ip = abi::Ipv4Address(10u << 24 | number);
   identity.link_layer = fabric.link_layer;
   identity.ip_version = fabric.ip_version;
   return identity;
+}
+
+FabricConfig fabric_config(const FabricSpec& spec, const Topology& topology) {
+  FabricConfig config;
+  config.host_link = spec.link.config;
+  config.switch_link = spec.switch_link ? spec.switch_link->config : config.host_link;
+  config.global_link = spec.global_link ? spec.global_link->config : config.switch_link;
+  config.faults = spec.link.faults;
+  for (const TopologyNode& node : topology.nodes())
+    if (node.is_switch) config.switches.push_back(spec.switch_config(node.name));
+  return config;
 }
 
 }  // namespace
 
 System::System(const sc_core::sc_module_name& name, const Scenario& scenario)
     : sc_module(name), scheduler_("scheduler", scenario.engine.run_ahead) {
-  for (const HostSpec& spec : scenario.hosts) build_host(spec, scenario);
-  build_link(scenario);
+  const std::vector<HostSpec> machines = scenario.machines();
+  build_fabric(scenario, machines);
+  for (const HostSpec& machine : machines) build_host(machine, scenario);
+  first_switch_ = static_cast<std::uint32_t>(components_.size());
+  for (const TopologyNode& node : fabric_->topology().nodes())
+    if (node.is_switch) components_.push_back({"", "fabric." + node.name, std::nullopt});
+  for (Server& server : servers_) connect(server);
 }
 
 System::~System() = default;
+
+void System::build_fabric(const Scenario& scenario, const std::vector<HostSpec>& machines) {
+  std::vector<Time> nic_response;
+  for (const HostSpec& machine : machines)
+    for (const NicSpec& nic : machine.nics)
+      nic_response.push_back(
+          pause_response_time(nic.config.port.pause, scenario.fabric.link.config.rate));
+  Topology topology = build_topology(scenario.fabric.topology, end_point_names(machines));
+  const FabricConfig config = fabric_config(scenario.fabric, topology);
+  fabric_ = std::make_unique<Fabric>(Fabric::Wiring{scheduler_, packets_, scenario.seed},
+                                     std::move(topology), config, nic_response);
+}
 
 void System::build_host(const HostSpec& spec, const Scenario& scenario) {
   Server server;
@@ -41,14 +76,18 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
   for (std::size_t i = 0; i < spec.nics.size(); ++i) {
     const PortIdentity identity = port_identity(nic_count_, scenario.fabric);
     const std::string name = spec.name + "_nic" + std::to_string(i);
+    const Fabric::Attachment cable = fabric_->attachment(nic_count_);
     const NicWiring wiring{scheduler_,
                            packets_,
                            identity,
                            nic_count_,
-                           scenario.fabric.link.config.rate,
+                           cable.rate,
                            spec.config.pcie.max_read_request,
                            scenario.engine.payload == PayloadMode::kElided,
-                           scenario.seed};
+                           scenario.seed,
+                           cable.propagation,
+                           cable.mtu,
+                           cable.response_time};
     auto nic = std::make_unique<Nic>(name.c_str(), wiring, spec.nics[i].config);
     PcieLink& pcie = server.host->pcie(static_cast<unsigned>(i));
     nic->dma.bind(pcie.dma_socket);
@@ -58,63 +97,38 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
     components_.push_back({spec.name, path + ".nic" + std::to_string(i), nic_count_});
     ++nic_count_;
   }
+  server_of_.emplace(server.name, servers_.size());
   servers_.push_back(std::move(server));
 }
 
-void System::build_link(const Scenario& scenario) {
-  Nic& a = *servers_[0].nics[0];
-  Nic& b = *servers_[1].nics[0];
-  connect(0, a, b, scenario);
-  connect(1, b, a, scenario);
-}
-
-void System::connect(std::size_t direction, Nic& from, Nic& to, const Scenario& scenario) {
-  const LinkSpec& spec = scenario.fabric.link;
-  links_.push_back(std::make_unique<LinkDirection>(scheduler_, spec.config,
-                                                   static_cast<std::uint32_t>(direction)));
-  links_.back()->connect(to.port());
-  const FaultDirection way =
-      direction % 2 == 0 ? FaultDirection::kForward : FaultDirection::kBackward;
-  const bool faulty = std::any_of(spec.faults.begin(), spec.faults.end(),
-                                  [&](const FaultRule& rule) { return rule.acts(way); });
-  faults_.push_back(
-      faulty ? std::make_unique<FaultInjector>(scheduler_, packets_, spec.config, spec.faults, way,
-                                               direction_name(direction), scenario.seed)
-             : nullptr);
-  if (faulty) {
-    faults_.back()->connect(*links_.back());
-    from.connect(*faults_.back());
-  } else {
-    from.connect(*links_.back());
+void System::connect(Server& server) {
+  for (std::size_t i = 0; i < server.nics.size(); ++i) {
+    const std::uint32_t number = server.ports[i].number;
+    server.nics[i]->connect(fabric_->entry(number));
+    fabric_->connect(number, server.nics[i]->port());
   }
 }
 
-std::string System::direction_name(std::size_t direction) {
-  return "fabric.link" + std::to_string(direction / 2) +
-         (direction % 2 == 0 ? ".forward" : ".backward");
-}
-
-System::Server& System::server(const std::string& name) {
-  return *std::find_if(servers_.begin(), servers_.end(),
-                       [&](const Server& server) { return server.name == name; });
-}
+System::Server& System::server(const std::string& name) { return servers_[server_of_.at(name)]; }
 
 void System::attach(ProbeSink* sink) {
-  for (std::size_t i = 0; i < servers_.size(); ++i) {
-    Server& server = servers_[i];
+  std::vector<std::uint32_t> nic_components;
+  for (Server& server : servers_) {
     std::uint32_t nic_component = server.component + 1;
     server.host->attach(sink, nic_component);
-    if (faults_[i]) faults_[i]->probe.attach(sink, nic_component);
-    for (auto& nic : server.nics) nic->attach(sink, nic_component++);
+    for (auto& nic : server.nics) {
+      nic_components.push_back(nic_component);
+      nic->attach(sink, nic_component++);
+    }
   }
+  fabric_->attach(sink, nic_components, first_switch_);
 }
 
 void System::attach_tap(PacketTap* tap) {
   for (Server& server : servers_)
     for (std::size_t i = 0; i < server.nics.size(); ++i)
       server.nics[i]->attach_tap(tap, server.ports[i].number);
-  for (std::size_t i = 0; i < faults_.size(); ++i)
-    if (faults_[i]) faults_[i]->tap.attach(tap, servers_[1 - i % 2].ports[0].number);
+  fabric_->attach_tap(tap);
 }
 
 bool System::idle() const {
@@ -123,10 +137,7 @@ bool System::idle() const {
     for (const auto& nic : server.nics)
       if (!nic->idle()) return false;
   }
-  for (const auto& faults : faults_)
-    if (faults && faults->held() != 0) return false;
-  return std::all_of(links_.begin(), links_.end(),
-                     [](const auto& link) { return link->in_flight() == 0; });
+  return fabric_->idle();
 }
 
 void System::report(MetricSink& sink) {
@@ -136,48 +147,24 @@ void System::report(MetricSink& sink) {
     for (std::size_t i = 0; i < server.nics.size(); ++i)
       server.nics[i]->report(host.child("nic" + std::to_string(i)));
   }
-  for (std::size_t i = 0; i < links_.size(); ++i) {
-    const MetricScope direction(sink, direction_name(i));
-    links_[i]->report(direction);
-    if (faults_[i]) faults_[i]->report(direction.child("faults"));
-  }
+  fabric_->report(sink);
 }
 
 std::vector<std::string> System::conservation_faults() const {
-  std::vector<std::string> faults;
-  const auto check = [&](const std::string& where, Bytes in, Bytes out) {
-    if (in != out)
-      faults.push_back(where + ": " + std::to_string(in.count()) + " B entered, " +
-                       std::to_string(out.count()) + " B left");
-  };
-  for (std::size_t i = 0; i < links_.size(); ++i) {
-    const Nic::PortTotals from = servers_[i % 2].nics[0]->totals();
-    const Nic::PortTotals to = servers_[1 - i % 2].nics[0]->totals();
-    const LinkDirection& link = *links_[i];
-    const std::string name = direction_name(i);
-    if (faults_[i]) {
-      check(name + " at its sender", Bytes(from.sent_bytes), faults_[i]->entered_bytes());
-      check(name + " after its faults", faults_[i]->owed_bytes(), link.entered_bytes());
-    } else {
-      check(name + " at its sender", Bytes(from.sent_bytes), link.entered_bytes());
+  std::vector<Fabric::NicTotals> totals;
+  for (const Server& server : servers_) {
+    for (const auto& nic : server.nics) {
+      const Nic::PortTotals port = nic->totals();
+      totals.push_back({Bytes(port.sent_bytes), Bytes(port.received_bytes)});
     }
-    if (link.in_flight() == 0) check(name, link.entered_bytes(), link.left_bytes());
-    check(name + " at its receiver", link.left_bytes(), Bytes(to.received_bytes));
   }
-  return faults;
+  return fabric_->conservation_faults(totals);
 }
 
-std::uint64_t System::packet_hops() const {
-  std::uint64_t hops = 0;
-  for (const auto& link : links_) hops += link->left_packets();
-  return hops;
-}
+std::uint64_t System::packet_hops() const { return fabric_->packet_hops(); }
 
 std::uint64_t System::disturbed_packets() const {
-  std::uint64_t disturbed = 0;
-  for (const auto& faults : faults_)
-    if (faults) disturbed += faults->disturbed();
-  return disturbed;
+  return fabric_->disturbed_packets() + fabric_->dropped_packets();
 }
 
 }  // namespace rnicsim

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// From a checked scenario to modules and wires: hosts with their NICs, the cable between them. The
+// From a checked scenario to modules and wires: hosts with their NICs, the fabric between them. The
 // only place that knows host, nic and fabric together. Construction and binding only; programs are
 // the workload's.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
-#include "fabric/fault_injector.h"
-#include "fabric/link.h"
+#include "fabric/fabric.h"
 #include "host/host.h"
 #include "model/packet.h"
 #include "model/packet_tap.h"
@@ -50,22 +50,24 @@ class System : public sc_core::sc_module {
   /// What bytes were sent and have arrived nowhere; empty if none are missing.
   std::vector<std::string> conservation_faults() const;
   std::uint64_t packet_hops() const;
-  /// Packets that injected faults have lost, damaged, doubled or put out of order.
+  /// Packets that injected faults have lost, damaged, doubled or put out of order, and that switches
+  /// have dropped.
   std::uint64_t disturbed_packets() const;
+  Fabric& fabric() { return *fabric_; }
 
  private:
+  void build_fabric(const Scenario& scenario, const std::vector<HostSpec>& machines);
   void build_host(const HostSpec& spec, const Scenario& scenario);
-  void build_link(const Scenario& scenario);
-  void connect(std::size_t direction, Nic& from, Nic& to, const Scenario& scenario);
-  static std::string direction_name(std::size_t direction);
+  void connect(Server& server);
 
   PacketPool packets_;  // first: everything that holds packets dies before it
   Scheduler scheduler_;
+  std::unique_ptr<Fabric> fabric_;
   std::vector<Server> servers_;
+  std::unordered_map<std::string, std::size_t> server_of_;  ///< by name
   ProbeComponents components_;
-  std::vector<std::unique_ptr<LinkDirection>> links_;   ///< two a cable: forward, backward
-  std::vector<std::unique_ptr<FaultInjector>> faults_;  ///< of each; null if it has no rule
-  std::uint8_t nic_count_ = 0;
+  std::uint32_t first_switch_ = 0;  ///< its component
+  std::uint16_t nic_count_ = 0;
 };
 
 }  // namespace rnicsim

@@ -9,15 +9,6 @@ using namespace rnicsim::literals;
 
 namespace {
 
-HeadroomDemand demand_of(BitRate rate, Time propagation, Time response, Bytes largest) {
-  HeadroomDemand demand;
-  demand.rate = rate;
-  demand.propagation = propagation;
-  demand.response_time = response;
-  demand.largest_frame = largest;
-  return demand;
-}
-
 const std::vector<std::uint64_t> kMetres = {5, 40, 100, 300};
 
 /// The columns of a row of the formulas' published outputs.
@@ -72,32 +63,4 @@ TEST_CASE("the mlx5 driver's headroom comes out to the byte") {
   CHECK(mlx5_row(100, 1500_B) == Row{35260, 55780, 98980});
   CHECK(mlx5_row(200, 1500_B) == Row{66440, 107480, 193880});
   CHECK(mlx5_row(400, 1500_B) == Row{128800, 210880, 383680});
-}
-
-TEST_CASE("what is needed is the waits, the cable, the response and three frames") {
-  // 4178 + 84 + 12.5 x (2 x 15 + 100) + 2 x 4158
-  CHECK(needed_headroom(demand_of(BitRate::gbps(100), 15_ns, 100_ns, 4158_B)) ==
-        Bytes(4178 + 84 + 1625 + 2 * 4158));
-  HeadroomDemand demand = demand_of(BitRate::gbps(100), 15_ns, 100_ns, 4158_B);
-  demand.latency = 250_ns;
-  CHECK(needed_headroom(demand) == Bytes(4178 + 84 + 1625 + 3125 + 2 * 4158));
-}
-
-TEST_CASE("what is needed grows by two bytes times of the cable a metre") {
-  const auto at = [](std::uint64_t metres) {
-    return needed_headroom(
-               demand_of(BitRate::gbps(100), Length::m(metres).propagation(), 100_ns, 4158_B))
-        .count();
-  };
-  CHECK(at(200) - at(100) == 100 * 125);
-}
-
-TEST_CASE("packets that fill their cells badly need more") {
-  HeadroomDemand demand = demand_of(BitRate::gbps(100), 100_ns, 800_ns, 4158_B);
-  demand.cell = 208_B;
-  // 64 B in 208 for each 84 B of the wire, one more that lies across, and two frames of 20 cells.
-  const std::uint64_t wire = 4178 + 84 + 12500;
-  CHECK(needed_headroom(demand) == Bytes(wire * 208 / 84 + 208 + 2 * 4160));
-  demand.cell = 96_B;  // now 97 B in 192 are the worst
-  CHECK(needed_headroom(demand) == Bytes(wire * 192 / 117 + 192 + 2 * 4224));
 }

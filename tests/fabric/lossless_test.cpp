@@ -252,7 +252,7 @@ TEST_CASE(
 
 namespace {
 
-/// Two bridges, an end at each, and a way to nowhere that goes round and round between them.
+/// Two bridges, an end at each, and each thinks that end point 3 is behind the other.
 struct Loop {
   explicit Loop(const SwitchConfig& config)
       : a("a", {scheduler, pool, 1, 1}, config, setups(config)),
@@ -268,7 +268,7 @@ struct Loop {
       links[3 * i + 1].connect(ends[i]);
       here.connect(1, links[3 * i + 2]);
       links[3 * i + 2].connect(there.port(1));
-      here.set_ways(ways);
+      here.set_routes(routes, 3, 3);
     }
   }
   static std::vector<SwitchPortSetup> setups(const SwitchConfig& config) {
@@ -276,8 +276,14 @@ struct Loop {
     return std::vector<SwitchPortSetup>(2, {rate, LinkConfig{}.length.propagation(), Bytes(4158),
                                             pause_response_time(config.egress.pause, rate)});
   }
-  std::uint16_t onward = 1;
-  std::vector<PortSpan> ways{{}, {}, {&onward, 1}};
+  static Topology view() {
+    Topology topology(SwitchBench::end_names(3));
+    const std::uint32_t node = topology.add_switch("s", 1);
+    topology.connect(0, node, LinkClass::kHost);
+    topology.connect(2, node, LinkClass::kHost);
+    return topology;
+  }
+  Routes routes{view()};
   Scheduler scheduler{"scheduler"};
   PacketPool pool;
   Switch a;

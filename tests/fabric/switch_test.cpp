@@ -184,8 +184,10 @@ TEST_CASE("IPv6 passes a router with global addresses and is refused with link-l
 
 TEST_CASE("a packet to nobody is dropped and counted") {
   SwitchBench bench(SwitchConfig{});
-  bench.ports[2].clear();
-  bench.set_ways();
+  Topology topology(SwitchBench::end_names(3));  // the third is plugged in nowhere
+  const std::uint32_t node = topology.add_switch("s", 1);
+  for (std::uint32_t i = 0; i < 2; ++i) topology.connect(i, node, LinkClass::kHost);
+  bench.route(topology);
   for (const std::uint32_t number : {0U, 3U, 4U, 0xffffffU})
     send(bench, bench.ends[0].make({number, 1}));
   CHECK(bench.metric("port0.rx_no_route") == 4);
@@ -215,10 +217,9 @@ TEST_CASE("a damaged frame passes a switch that cuts through") {
 
 TEST_CASE("ECMP spreads flows by their source port, and a flow keeps its way and its order") {
   SwitchBench bench(with(PathChoice::kEcmp), std::vector<Cable>(5));
-  bench.ports.push_back({1, 2, 3, 4});  // end point 6, behind the ends 2 to 5
-  bench.set_ways();
+  bench.route_all_ways_to_2();
   for (std::uint16_t flow = 0; flow < 400; ++flow)
-    bench.ends[0].start({6, 5, 256, 3, static_cast<std::uint16_t>(0xc000 + flow)});
+    bench.ends[0].start({2, 5, 256, 3, static_cast<std::uint16_t>(0xc000 + flow)});
   bench.scheduler.run_until(10_ms);
   bench.check_conservation();
   std::map<std::uint16_t, std::uint16_t> way_of;
@@ -237,9 +238,8 @@ TEST_CASE("ECMP spreads flows by their source port, and a flow keeps its way and
 
 TEST_CASE("spraying spreads the packets of one flow evenly") {
   SwitchBench bench(with(PathChoice::kSpray), std::vector<Cable>(5));
-  bench.ports.push_back({1, 2, 3, 4});
-  bench.set_ways();
-  bench.ends[0].start({6, 4000, 256});
+  bench.route_all_ways_to_2();
+  bench.ends[0].start({2, 4000, 256});
   bench.scheduler.run_until(10_ms);
   bench.check_conservation();
   for (std::size_t end = 1; end < 5; ++end) {  // 1000 with a deviation of 27
@@ -250,14 +250,13 @@ TEST_CASE("spraying spreads the packets of one flow evenly") {
 
 TEST_CASE("adaptive choice goes where less waits, and by the flow where it is the same") {
   SwitchBench bench(with(PathChoice::kAdaptive));
-  bench.ports.push_back({1, 2});  // end point 4
-  bench.set_ways();
+  bench.route_all_ways_to_2();
   bench.ends[1].requester().xoff(3);  // what goes to port 1 stays there
   bench.scheduler.run_until(10_us);
   for (std::uint16_t flow = 0; flow < 8; ++flow) {
     for (int i = 0; i < 5; ++i) {
       bench.ends[0].send(
-          bench.ends[0].make({4, 1, 4096, 3, static_cast<std::uint16_t>(0xc000 + flow)}));
+          bench.ends[0].make({2, 1, 4096, 3, static_cast<std::uint16_t>(0xc000 + flow)}));
       bench.scheduler.run_until(bench.scheduler.now() + 10_us);
     }
   }

@@ -39,6 +39,15 @@ PauseFrame global(std::uint16_t quanta) {
   return frame;
 }
 
+HeadroomDemand demand_of(BitRate rate, Time propagation, Time response, Bytes largest) {
+  HeadroomDemand demand;
+  demand.rate = rate;
+  demand.propagation = propagation;
+  demand.response_time = response;
+  demand.largest_frame = largest;
+  return demand;
+}
+
 /// A requester whose frames leave at once.
 struct RequesterBench {
   explicit RequesterBench(PauseMode mode = PauseMode::kPriority, std::uint16_t quanta = 1000)
@@ -313,4 +322,32 @@ TEST_CASE("the longest pause at 100 Gb/s lasts 335.5 us") {
   bench.receive_at(1_us, pfc(1U << 0, 0xffff));
   bench.run_to(1_ms);
   CHECK(bench.resumes == std::vector<Time>{1_us + Time::ps(335539200)});
+}
+
+TEST_CASE("what is needed is the waits, the cable, the response and three frames") {
+  // 4178 + 84 + 12.5 x (2 x 15 + 100) + 2 x 4158
+  CHECK(needed_headroom(demand_of(BitRate::gbps(100), 15_ns, 100_ns, 4158_B)) ==
+        Bytes(4178 + 84 + 1625 + 2 * 4158));
+  HeadroomDemand demand = demand_of(BitRate::gbps(100), 15_ns, 100_ns, 4158_B);
+  demand.latency = 250_ns;
+  CHECK(needed_headroom(demand) == Bytes(4178 + 84 + 1625 + 3125 + 2 * 4158));
+}
+
+TEST_CASE("what is needed grows by two bytes times of the cable a metre") {
+  const auto at = [](std::uint64_t metres) {
+    return needed_headroom(
+               demand_of(BitRate::gbps(100), Length::m(metres).propagation(), 100_ns, 4158_B))
+        .count();
+  };
+  CHECK(at(200) - at(100) == 100 * 125);
+}
+
+TEST_CASE("packets that fill their cells badly need more") {
+  HeadroomDemand demand = demand_of(BitRate::gbps(100), 100_ns, 800_ns, 4158_B);
+  demand.cell = 208_B;
+  // 64 B in 208 for each 84 B of the wire, one more that lies across, and two frames of 20 cells.
+  const std::uint64_t wire = 4178 + 84 + 12500;
+  CHECK(needed_headroom(demand) == Bytes(wire * 208 / 84 + 208 + 2 * 4160));
+  demand.cell = 96_B;  // now 97 B in 192 are the worst
+  CHECK(needed_headroom(demand) == Bytes(wire * 192 / 117 + 192 + 2 * 4224));
 }

@@ -5,11 +5,14 @@
 
 #include <catch2/catch.hpp>
 #include <deque>
-#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "fabric/link.h"
+#include "fabric/routes.h"
 #include "fabric/switch.h"
+#include "fabric/topology.h"
 #include "model/scheduler.h"
 #include "tests/support/fake_end.h"
 #include "tests/support/metric_recorder.h"
@@ -51,15 +54,35 @@ struct SwitchBench {
       the_switch.connect(i, down[i]);
       down[i].connect(ends[i]);
       the_switch.attach_tap(i, &tap, i);
-      ports.push_back({i});
     }
-    set_ways();
+    route(star(cables.size()));
   }
-  /// `ports[i]` lead to end i.
-  void set_ways() {
-    ways.clear();
-    for (const auto& each : ports) ways.push_back({each.data(), each.size()});
-    the_switch.set_ways(ways);
+  /// Each end point, "e1" and so on, at a port of one switch.
+  static Topology star(std::size_t end_points) {
+    Topology topology(end_names(end_points));
+    const std::uint32_t node = topology.add_switch("s", 1);
+    for (std::uint32_t i = 0; i < end_points; ++i) topology.connect(i, node, LinkClass::kHost);
+    return topology;
+  }
+  static std::vector<std::string> end_names(std::size_t count) {
+    std::vector<std::string> names;
+    for (std::size_t i = 1; i <= count; ++i) names.push_back("e" + std::to_string(i));
+    return names;
+  }
+  /// The ways of the topology's first switch, whatever is plugged in here.
+  void route(const Topology& topology) {
+    routes.emplace(topology);
+    the_switch.set_routes(*routes, topology.end_points(), topology.end_points());
+  }
+  /// Port 0 to end point 1, all others to end point 2, by way of another switch.
+  void route_all_ways_to_2() {
+    Topology topology(end_names(2));
+    const std::uint32_t here = topology.add_switch("s", 1);
+    const std::uint32_t there = topology.add_switch("t", 1);
+    topology.connect(0, here, LinkClass::kHost);
+    topology.connect(1, there, LinkClass::kHost);
+    for (std::size_t i = 1; i < ends.size(); ++i) topology.connect(here, there, LinkClass::kFabric);
+    route(topology);
   }
   static std::vector<SwitchPortSetup> setups(const std::vector<Cable>& cables,
                                              const PauseConfig& pause) {
@@ -94,6 +117,7 @@ struct SwitchBench {
       held_bytes -= end.received_bytes;
       held_bytes -= totals.dropped_bytes;
     }
+    CHECK(the_switch.taken_bytes() - the_switch.given_bytes() == held_bytes);
     if (held == 0) {
       CHECK(held_bytes == Bytes(0));
       CHECK(the_switch.buffer().occupied() == Bytes(0));
@@ -116,8 +140,7 @@ struct SwitchBench {
   std::deque<LinkDirection> up;
   std::deque<LinkDirection> down;
   std::deque<FakeEnd> ends;
-  std::vector<std::vector<std::uint16_t>> ports;
-  std::vector<PortSpan> ways;
+  std::optional<Routes> routes;
 };
 
 }  // namespace rnicsim::test

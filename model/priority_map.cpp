@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "fabric/priority_map.h"
+#include "model/priority_map.h"
 
 namespace rnicsim {
 

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "fabric/fabric.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rnicsim {
+
+namespace {
+
+/// Those that act on a link, each with the name that it has among all.
+std::vector<FaultRule> rules_on(const std::vector<FaultRule>& rules, const std::string& link) {
+  std::vector<FaultRule> here;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (!rules[i].acts_on(link)) continue;
+    here.push_back(rules[i]);
+    here.back().name = rules[i].label(i);
+  }
+  return here;
+}
+
+}  // namespace
+
+Fabric::Fabric(const Wiring& wiring, Topology topology, const FabricConfig& config,
+               const std::vector<Time>& nic_response)
+    : topology_(std::move(topology)), routes_(topology_), nic_response_(nic_response) {
+  for (const TopologyLink& link : topology_.links())
+    link_configs_.push_back(config_of(link, config));
+  build_switches(wiring, config);
+  build_links(wiring, config);
+}
+
+Fabric::~Fabric() = default;
+
+LinkConfig Fabric::config_of(const TopologyLink& link, const FabricConfig& config) const {
+  LinkConfig chosen = link.link_class == LinkClass::kHost     ? config.host_link
+                      : link.link_class == LinkClass::kFabric ? config.switch_link
+                                                              : config.global_link;
+  if (link.own.rate) chosen.rate = *link.own.rate;
+  if (link.own.delay) chosen.delay = *link.own.delay;
+  return chosen;
+}
+
+void Fabric::build_switches(const Wiring& wiring, const FabricConfig& config) {
+  const auto response_of = [&](PortRef port) {
+    if (is_nic(port)) return nic_response_[port.node];
+    const SwitchConfig& peer = config.switches[switch_index(port.node)];
+    const std::uint32_t link = topology_.node(port.node).links[port.port];
+    return pause_response_time(peer.egress.pause, link_configs_[link].rate);
+  };
+  for (std::uint32_t node = topology_.end_points(); node < topology_.nodes().size(); ++node) {
+    const TopologyNode& here = topology_.node(node);
+    std::vector<SwitchPortSetup> ports;
+    for (std::uint32_t p = 0; p < here.ports(); ++p) {
+      if (here.links[p] == kNoLink) {
+        ports.push_back({});
+        continue;
+      }
+      const LinkConfig& link = link_configs_[here.links[p]];
+      ports.push_back(
+          {link.rate, link.propagation(), link.mtu, response_of(topology_.peer({node, p}))});
+    }
+    const std::string name = "fabric_" + here.name;
+    switches_.push_back(std::make_unique<Switch>(
+        name.c_str(),
+        Switch::Wiring{wiring.scheduler, wiring.packets, switch_index(node), wiring.seed},
+        config.switches[switch_index(node)], ports));
+    switches_.back()->set_routes(routes_, node, topology_.end_points());
+  }
+}
+
+void Fabric::build_links(const Wiring& wiring, const FabricConfig& config) {
+  for (std::uint32_t i = 0; i < topology_.links().size(); ++i) {
+    const TopologyLink& link = topology_.links()[i];
+    build_direction(wiring, link.a, link.b, i * 2, config.faults);
+    build_direction(wiring, link.b, link.a, i * 2 + 1, config.faults);
+  }
+  for (Direction& direction : directions_) {
+    if (!is_nic(direction.from))
+      switches_[switch_index(direction.from.node)]->connect(
+          static_cast<std::uint16_t>(direction.from.port), direction.entry());
+    if (!is_nic(direction.to))
+      direction.link->connect(switches_[switch_index(direction.to.node)]->port(
+          static_cast<std::uint16_t>(direction.to.port)));
+  }
+}
+
+void Fabric::build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
+                             const std::vector<FaultRule>& rules) {
+  const LinkConfig& config = link_configs_[number / 2];
+  const FaultDirection way = number % 2 == 0 ? FaultDirection::kForward : FaultDirection::kBackward;
+  Direction direction{from, to, std::make_unique<LinkDirection>(wiring.scheduler, config, number),
+                      nullptr};
+  const std::vector<FaultRule> here = rules_on(rules, link_name(number / 2));
+  if (std::any_of(here.begin(), here.end(),
+                  [&](const FaultRule& rule) { return rule.acts(way); })) {
+    direction.faults = std::make_unique<FaultInjector>(
+        wiring.scheduler, wiring.packets, config, here, way, direction_name(number), wiring.seed);
+    direction.faults->connect(*direction.link);
+  }
+  directions_.push_back(std::move(direction));
+}
+
+/// "A.nic0-switch0", after its two ends.
+std::string Fabric::link_name(std::uint32_t link) const {
+  const TopologyLink& ends = topology_.links()[link];
+  return topology_.node(ends.a.node).name + "-" + topology_.node(ends.b.node).name;
+}
+
+std::string Fabric::direction_name(std::size_t direction) const {
+  return "fabric.link" + std::to_string(direction / 2) +
+         (direction % 2 == 0 ? ".forward" : ".backward");
+}
+
+/// Numbers of directions follow from the links' numbers.
+std::uint32_t Fabric::outgoing(PortRef port) const {
+  const std::uint32_t link = topology_.node(port.node).links[port.port];
+  return link * 2 + (topology_.links()[link].a == port ? 0 : 1);
+}
+
+Fabric::Attachment Fabric::attachment(std::uint32_t nic) const {
+  const PortRef port{nic, 0};
+  const LinkConfig& link = link_configs_[topology_.node(nic).links[0]];
+  const PortRef peer = topology_.peer(port);
+  const Time response = is_nic(peer) ? nic_response_[peer.node]
+                                     : switches_[switch_index(peer.node)]->response_time(
+                                           static_cast<std::uint16_t>(peer.port));
+  return {link.rate, link.propagation(), link.mtu, response};
+}
+
+PacketSink& Fabric::entry(std::uint32_t nic) { return directions_[outgoing({nic, 0})].entry(); }
+
+void Fabric::connect(std::uint32_t nic, PacketSink& port) {
+  directions_[outgoing({nic, 0}) ^ 1U].link->connect(port);
+}
+
+void Fabric::attach(ProbeSink* sink, const std::vector<std::uint32_t>& nics,
+                    std::uint32_t first_switch) {
+  for (Direction& direction : directions_) {
+    if (!direction.faults) continue;
+    const std::uint32_t node = direction.from.node;
+    direction.faults->probe.attach(
+        sink, is_nic(direction.from) ? nics[node] : first_switch + switch_index(node));
+  }
+}
+
+void Fabric::attach_tap(PacketTap* tap) {
+  for (Direction& direction : directions_)
+    if (direction.faults && is_nic(direction.to))
+      direction.faults->tap.attach(tap, direction.to.node);
+}
+
+bool Fabric::idle() const {
+  return std::all_of(switches_.begin(), switches_.end(),
+                     [](const auto& each) { return each->idle(); }) &&
+         std::all_of(directions_.begin(), directions_.end(), [](const Direction& direction) {
+           return direction.link->in_flight() == 0 &&
+                  (!direction.faults || direction.faults->held() == 0);
+         });
+}
+
+void Fabric::report(MetricSink& sink) const {
+  for (std::size_t i = 0; i < switches_.size(); ++i)
+    switches_[i]->report(
+        MetricScope(sink, "fabric." + topology_.node(topology_.end_points() + i).name));
+  for (std::size_t i = 0; i < directions_.size(); ++i) {
+    const MetricScope scope(sink, direction_name(i));
+    directions_[i].link->report(scope);
+    if (directions_[i].faults) directions_[i].faults->report(scope.child("faults"));
+  }
+}
+
+std::vector<std::string> Fabric::conservation_faults(const std::vector<NicTotals>& nics) const {
+  std::vector<std::string> faults;
+  const auto check = [&](const std::string& where, Bytes in, Bytes out) {
+    if (in != out)
+      faults.push_back(where + ": " + std::to_string(in.count()) + " B entered, " +
+                       std::to_string(out.count()) + " B left");
+  };
+  const auto port_of = [&](PortRef port) {
+    return switches_[switch_index(port.node)]->port_totals(static_cast<std::uint16_t>(port.port));
+  };
+  for (std::size_t i = 0; i < directions_.size(); ++i) {
+    const Direction& direction = directions_[i];
+    const LinkDirection& link = *direction.link;
+    const std::string name = direction_name(i);
+    const Bytes sent = is_nic(direction.from) ? nics[direction.from.node].sent
+                                              : port_of(direction.from).sent_bytes;
+    const Bytes received = is_nic(direction.to) ? nics[direction.to.node].received
+                                                : port_of(direction.to).received_bytes;
+    if (direction.faults) {
+      check(name + " at its sender", sent, direction.faults->entered_bytes());
+      check(name + " after its faults", direction.faults->owed_bytes(), link.entered_bytes());
+    } else {
+      check(name + " at its sender", sent, link.entered_bytes());
+    }
+    if (link.in_flight() == 0) check(name, link.entered_bytes(), link.left_bytes());
+    check(name + " at its receiver", link.left_bytes(), received);
+  }
+  for (const auto& each : switches_)
+    if (each->idle()) check(each->name(), each->taken_bytes(), each->given_bytes());
+  return faults;
+}
+
+std::uint64_t Fabric::packet_hops() const {
+  std::uint64_t hops = 0;
+  for (const Direction& direction : directions_) hops += direction.link->left_packets();
+  return hops;
+}
+
+std::uint64_t Fabric::disturbed_packets() const {
+  std::uint64_t disturbed = 0;
+  for (const Direction& direction : directions_)
+    if (direction.faults) disturbed += direction.faults->disturbed();
+  return disturbed;
+}
+
+std::uint64_t Fabric::dropped_packets() const {
+  std::uint64_t dropped = 0;
+  for (const auto& each : switches_)
+    for (std::uint16_t p = 0; p < each->ports(); ++p)
+      dropped += each->port_totals(p).dropped_packets;
+  return dropped;
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// What lies between the NICs: switches and cables of a topology, wired. Construction and wiring
+// only, and the sums that nobody inside can form (conservation, hops).
+//
+//   NIC n -> entry(n) -> [faults] -> cable -> switch -> [faults] -> cable -> ... -> NIC m
+//
+// Without switches a cable joins two NICs. Each direction of a cable has a number, which orders
+// arrivals of one instant: 2 x its link's number in the topology, plus one for the way back.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/fault_injector.h"
+#include "fabric/link.h"
+#include "fabric/link_config.h"
+#include "fabric/routes.h"
+#include "fabric/switch.h"
+#include "fabric/switch_config.h"
+#include "fabric/topology.h"
+#include "model/metrics.h"
+#include "model/packet.h"
+#include "model/packet_tap.h"
+#include "model/probe.h"
+#include "model/scheduler.h"
+#include "model/units.h"
+
+namespace rnicsim {
+
+struct FabricConfig {
+  LinkConfig host_link;    ///< of LinkClass::kHost
+  LinkConfig switch_link;  ///< kFabric
+  LinkConfig global_link;  ///< kGlobal
+  std::vector<FaultRule> faults;
+  std::vector<SwitchConfig> switches;  ///< one for each switch of the topology, in its order
+};
+
+class Fabric {
+ public:
+  struct Wiring {
+    Scheduler& scheduler;
+    PacketPool& packets;
+    std::uint64_t seed;
+  };
+  /// What a NIC's port must know of its cable and of the other end.
+  struct Attachment {
+    BitRate rate;
+    Time propagation;
+    Bytes mtu;
+    Time response_time;  ///< how soon the other end obeys a pause
+  };
+
+  /// `nic_response[n]`: how soon NIC n obeys a pause. Throws ConfigError if a switch's buffer
+  /// cannot hold its headroom.
+  Fabric(const Wiring& wiring, Topology topology, const FabricConfig& config,
+         const std::vector<Time>& nic_response);
+  ~Fabric();
+
+  Attachment attachment(std::uint32_t nic) const;
+  /// Where NIC n sends to.
+  PacketSink& entry(std::uint32_t nic);
+  /// Where NIC n receives.
+  void connect(std::uint32_t nic, PacketSink& port);
+
+  const Topology& topology() const { return topology_; }
+  std::size_t switches() const { return switches_.size(); }
+  Switch& at(std::size_t index) { return *switches_[index]; }
+
+  /// Faults of cables: each under the component of the NIC that sends into it, the others under
+  /// `first_switch` plus the sending switch's number. `first_nic[n]`: of NIC n.
+  void attach(ProbeSink* sink, const std::vector<std::uint32_t>& nics, std::uint32_t first_switch);
+  /// Packets that faults lose on their way to a NIC, as that NIC's port.
+  void attach_tap(PacketTap* tap);
+  bool idle() const;
+  void report(MetricSink& sink) const;
+  /// What entered a cable or a switch and left it nowhere. `sent` and `received` by NIC.
+  struct NicTotals {
+    Bytes sent, received;
+  };
+  std::vector<std::string> conservation_faults(const std::vector<NicTotals>& nics) const;
+  /// Packets that have crossed a cable, each cable counted.
+  std::uint64_t packet_hops() const;
+  /// Packets that injected faults have lost, damaged, doubled or put out of order.
+  std::uint64_t disturbed_packets() const;
+  /// Packets that switches dropped: no room, no way, damaged.
+  std::uint64_t dropped_packets() const;
+
+ private:
+  struct Direction {
+    PortRef from;
+    PortRef to;
+    std::unique_ptr<LinkDirection> link;
+    std::unique_ptr<FaultInjector> faults;  ///< null if no rule acts here
+    PacketSink& entry() {
+      if (faults) return *faults;
+      return *link;
+    }
+  };
+  LinkConfig config_of(const TopologyLink& link, const FabricConfig& config) const;
+  void build_links(const Wiring& wiring, const FabricConfig& config);
+  void build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
+                       const std::vector<FaultRule>& rules);
+  void build_switches(const Wiring& wiring, const FabricConfig& config);
+  bool is_nic(PortRef port) const { return !topology_.node(port.node).is_switch; }
+  std::uint32_t switch_index(std::uint32_t node) const { return node - topology_.end_points(); }
+  std::string link_name(std::uint32_t link) const;
+  std::string direction_name(std::size_t direction) const;
+  std::uint32_t outgoing(PortRef port) const;
+
+  Topology topology_;
+  Routes routes_;
+  std::vector<LinkConfig> link_configs_;  ///< by link
+  std::vector<Time> nic_response_;
+  std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<Direction> directions_;  ///< two a link: forward, backward
+};
+
+}  // namespace rnicsim

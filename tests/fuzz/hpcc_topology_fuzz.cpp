@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Whatever bytes stand in a topology file of HPCC: it becomes a topology with routes, or
+// ConfigError says in one line why not.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fabric/hpcc_topology.h"
+#include "fabric/routes.h"
+#include "model/config_error.h"
+
+namespace rnicsim {
+namespace {
+
+void read_and_build(std::string_view text) {
+  const HpccTopology source = read_hpcc_topology(text, "fuzz.txt");
+  std::vector<std::string> nics;
+  const std::size_t count = std::min<std::size_t>(source.nic_hosts().size(), 64);
+  for (std::size_t i = 0; i < count; ++i) nics.push_back("h" + std::to_string(i));
+  const Topology topology = build_hpcc(source, nics);
+  const Routes routes(topology);
+  for (std::uint32_t to = 0; to < count; ++to) routes.first_path(topology, 0, to);
+}
+
+}  // namespace
+}  // namespace rnicsim
+
+/// SystemC's library, which is linked, asks for it; libFuzzer's main runs.
+extern "C" int sc_main(int /*argc*/, char** /*argv*/) { return 2; }
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    rnicsim::read_and_build({reinterpret_cast<const char*>(data), size});
+  } catch (const rnicsim::ConfigError& error) {
+    if (std::strlen(error.what()) == 0 || std::strchr(error.what(), '\n') != nullptr) std::abort();
+  }
+  return 0;
+}
