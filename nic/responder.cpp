@@ -6,45 +6,9 @@
 
 #include "nic/completer.h"
 #include "nic/read_responder.h"
+#include "nic/request_check.h"
 
 namespace rnicsim {
-
-namespace {
-
-constexpr std::uint64_t kMaxMessageBytes = 1ULL << 31;  // IBTA 9.7.2
-constexpr std::uint32_t kGrhBytes = 40;
-
-/// States in which requests are taken (IBTA 10.3.1; draining and SQE concern the send queue only).
-bool receives(QpState state) {
-  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
-         state == QpState::kSqe;
-}
-
-WireTransport wire_transport(Transport transport) {
-  switch (transport) {
-    case Transport::kRc:
-      return WireTransport::kRc;
-    case Transport::kUc:
-      return WireTransport::kUc;
-    case Transport::kUd:
-      break;
-  }
-  return WireTransport::kUd;
-}
-
-bool is_read(Opcode opcode) { return opcode == Opcode::kReadRequest; }
-
-/// Opcodes that are a whole message or begin one.
-bool begins(Opcode opcode) {
-  return starts_message(opcode) || is_read(opcode) || is_atomic(opcode);
-}
-
-std::uint8_t right_for(Opcode opcode) {
-  if (is_read(opcode)) return AccessFlags::kRemoteRead;
-  return is_atomic(opcode) ? AccessFlags::kRemoteAtomic : AccessFlags::kRemoteWrite;
-}
-
-}  // namespace
 
 void ResponderConfig::describe(Fields& fields) {
   fields.object("pipeline", pipeline, "context look-up, PSN and opcode checks");
@@ -63,11 +27,9 @@ Responder::Responder(const Wiring& wiring, const ResponderConfig& config)
            DmaEngine::Direction::kScatter, *this) {}
 
 void Responder::receive(PacketRef packet, Time ready) {
-  ++requests_;
-  Slot& slot = slots_.push(Slot{});
-  slot.packet = std::move(packet);
-  slot.ready = ready;
-  most_slots_ = std::max(most_slots_, slots_.size());
+  ++received_;
+  arrivals_.push({std::move(packet), ready});
+  most_inside_ = std::max(most_inside_, arrivals_.size() + requests_.size());
   pump();
 }
 
@@ -75,194 +37,160 @@ void Responder::receive(PacketRef packet, Time ready) {
 void Responder::pump() {
   if (pumping_) return;
   pumping_ = true;
-  while (dma_.size() < slots_.size()) {
-    if (dma_.size() >= config_.window) {
-      if (waits_since_ == Time::never()) waits_since_ = w_.scheduler.now();
-      break;
-    }
-    if (waits_since_ != Time::never())
-      stalled_window_ += w_.scheduler.now() - std::exchange(waits_since_, Time::never());
-    Slot& next = slots_.at(dma_.size());
-    if (!next.entered) {
-      next.ready = context_port_.enter(pipeline_.enter(std::max(next.ready, w_.scheduler.now())));
-      next.entered = true;
-    }
-    if (invalidating_ != 0 && waits_for_key(next)) break;
-    if (!judge(next)) break;
-    hand_over(next);
+  while (InboundRequest* next = next_to_judge()) {
+    if (invalidating_ != 0 && waits_for_key(*next)) break;
+    if (!judge(*next)) break;
+    hand_over(*next);
   }
   pumping_ = false;
   flush_waiting();
 }
 
+/// The one that waits for an entry or a key; else the oldest that has come, which passes the
+/// pipeline now. Null: none has come, or the window is full.
+InboundRequest* Responder::next_to_judge() {
+  if (requests_.size() > dma_.size()) return &requests_.back();
+  if (arrivals_.empty()) return nullptr;
+  const Time now = w_.scheduler.now();
+  if (dma_.size() >= config_.window) {
+    if (waits_since_ == Time::never()) waits_since_ = now;
+    return nullptr;
+  }
+  if (waits_since_ != Time::never())
+    stalled_window_ += now - std::exchange(waits_since_, Time::never());
+  Arrival arrival = arrivals_.take();
+  InboundRequest& next = requests_.push(InboundRequest{});
+  next.packet = std::move(arrival.packet);
+  next.ready = context_port_.enter(pipeline_.enter(std::max(arrival.ready, now)));
+  return &next;
+}
+
 /// False: an entry has to be fetched first.
-bool Responder::judge(Slot& slot) {
-  const Bth& bth = slot.packet->bth;
+bool Responder::judge(InboundRequest& request) {
+  const Bth& bth = request.packet->bth;
   const Qpn qpn = bth.dest_qp;
-  slot.verdict = Verdict::kDrop;
+  request.verdict = Verdict::kDrop;
   if (!w_.contexts.in_range(qpn.value())) return true;
   abi::QpContext* context =
-      w_.contexts.lookup(qpn.value(), call<&Responder::pump>(this), slot.packet->work_request);
+      w_.contexts.lookup(qpn.value(), call<&Responder::pump>(this), request.packet->work_request);
   if (context == nullptr) return false;
   if (!receives(context->state) || bth.transport != wire_transport(context->transport)) return true;
   NicQueuePair& qp = w_.qps.at(qpn);
   switch (context->transport) {
     case Transport::kRc:
-      return judge_reliable(slot, qp, *context);
+      return judge_reliable(request, qp, *context);
     case Transport::kUc:
-      return judge_unreliable(slot, qp, *context);
+      return judge_unreliable(request, qp, *context);
     case Transport::kUd:
       break;
   }
-  return judge_datagram(slot, qp, *context);
+  return judge_datagram(request, qp, *context);
 }
 
-bool Responder::judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
-  const Packet& packet = *slot.packet;
-  slot.verdict = slot.again ? Verdict::kRead : Verdict::kTake;
-  if (!slot.check_begun) {
-    if (!judge_sequence(slot, qp, context)) return true;
-    slot.again = slot.verdict == Verdict::kRead;
+bool Responder::judge_reliable(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context) {
+  const Packet& packet = *request.packet;
+  request.verdict = request.again ? Verdict::kRead : Verdict::kTake;
+  if (!request.check_begun) {
+    if (!judge_sequence(request, qp, context)) return true;
+    request.again = request.verdict == Verdict::kRead;
   }
-  if (!slot.check_begun && !slot.again) {
+  if (!request.check_begun && !request.again) {
     if (!well_formed(packet, qp, context) || !has_resources(packet, qp, context, false)) {
-      fail_receive(slot, qp, CompletionStatus::kFlushed);
-      refuse(slot, qp, context, NakCode::kInvalidRequest);
+      fail_receive(request, qp, CompletionStatus::kFlushed);
+      refuse(request, qp, context, NakCode::kInvalidRequest);
       return true;
     }
-    switch (claim(slot, qp, context)) {
+    switch (claim(request, qp, context)) {
       case ReceiveQueues::Taken::kReady:
         break;
       case ReceiveQueues::Taken::kWait:
         return false;
       case ReceiveQueues::Taken::kEmpty:
-        slot.verdict = Verdict::kNak;
-        slot.ack_psn = packet.bth.psn;
-        slot.aeth = Aeth::rnr_nak(context.msn, context.min_rnr_timer);
+        request.verdict = Verdict::kNak;
+        request.ack_psn = packet.bth.psn;
+        request.aeth = Aeth::rnr_nak(context.msn, context.min_rnr_timer);
         qp.nak_sent = true;
         return true;
     }
     if (is_send(packet.bth.opcode) && !fits_receive(packet, qp)) {
-      fail_receive(slot, qp, CompletionStatus::kLocalLengthError);
-      refuse(slot, qp, context, NakCode::kInvalidRequest);
+      fail_receive(request, qp, CompletionStatus::kLocalLengthError);
+      refuse(request, qp, context, NakCode::kInvalidRequest);
       return true;
     }
   }
   if (is_atomic(packet.bth.opcode) && atomics_claimed_ >= w_.atomics.capacity()) return false;
-  if (!judge_key(slot, qp, context)) return false;
-  if (slot.check.state == KeyCheck::State::kNak) {
-    fail_receive(slot, qp, CompletionStatus::kFlushed);
-    refuse(slot, qp, context, NakCode::kRemoteAccessError);
-  } else if (slot.verdict == Verdict::kTake) {
-    accept(slot, qp, context);
+  if (!judge_key(request, qp, context)) return false;
+  if (request.check.state == KeyCheck::State::kNak) {
+    fail_receive(request, qp, CompletionStatus::kFlushed);
+    refuse(request, qp, context, NakCode::kRemoteAccessError);
+  } else if (request.verdict == Verdict::kTake) {
+    accept(request, qp, context);
   }
   return true;
 }
 
 /// PSN check (IBTA 9.7.4.1.2). False: decided without looking further.
-bool Responder::judge_sequence(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
-  const std::int32_t ahead = slot.packet->bth.psn - context.expected_psn;
+bool Responder::judge_sequence(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context) {
+  const std::int32_t ahead = request.packet->bth.psn - context.expected_psn;
   if (ahead == 0) {
     qp.nak_sent = false;
     return true;
   }
   if (ahead < 0) {
-    judge_duplicate(slot, qp, context);
-    return slot.verdict == Verdict::kRead;
+    judge_duplicate(request, qp, context);
+    return request.verdict == Verdict::kRead;
   }
-  judge_gap(slot, qp, context);
+  judge_gap(request, qp, context);
   return false;
 }
 
-void Responder::judge_duplicate(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
-  const Packet& packet = *slot.packet;
+void Responder::judge_duplicate(InboundRequest& request, NicQueuePair& qp,
+                                abi::QpContext& context) {
+  const Packet& packet = *request.packet;
   ++duplicates_;
-  slot.verdict = Verdict::kAcknowledge;
-  slot.ack_psn = context.expected_psn + Psn::kMask;  // the last one received: expected - 1
-  slot.aeth = Aeth::ack(context.msn);
+  request.verdict = Verdict::kAcknowledge;
+  request.ack_psn = context.expected_psn + Psn::kMask;  // the last one received: expected - 1
+  request.aeth = Aeth::ack(context.msn);
   if (is_read(packet.bth.opcode)) {
     // Answered again, wholly from before what is expected.
     const std::uint32_t span = read_span(packet, context.path_mtu());
     const bool whole = packet.bth.psn + span - context.expected_psn <= 0;
-    slot.verdict =
+    request.verdict =
         whole && has_resources(packet, qp, context, true) ? Verdict::kRead : Verdict::kDrop;
   } else if (is_atomic(packet.bth.opcode)) {
-    slot.verdict = Verdict::kDrop;
+    request.verdict = Verdict::kDrop;
     for (std::size_t i = 0; i < qp.atomics.size(); ++i) {
       if (qp.atomics.at(i).psn != packet.bth.psn || !qp.atomics.at(i).known) continue;
-      slot.verdict = Verdict::kAgain;
-      slot.original = qp.atomics.at(i).original;
+      request.verdict = Verdict::kAgain;
+      request.original = qp.atomics.at(i).original;
     }
   }
 }
 
-void Responder::judge_gap(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
+void Responder::judge_gap(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context) {
   ++out_of_sequence_;
-  slot.verdict = qp.nak_sent ? Verdict::kDrop : Verdict::kNak;
+  request.verdict = qp.nak_sent ? Verdict::kDrop : Verdict::kNak;
   if (!qp.nak_sent && w_.restarts_messages && qp.receiving) {
     context.expected_psn = qp.receive_first_psn;
     w_.contexts.mark_dirty(qp.qpn.value());
     qp.receiving = false;
   }
-  slot.ack_psn = context.expected_psn;
-  slot.aeth = Aeth::nak(context.msn, NakCode::kPsnSequenceError);
+  request.ack_psn = context.expected_psn;
+  request.aeth = Aeth::nak(context.msn, NakCode::kPsnSequenceError);
   qp.nak_sent = true;
 }
 
-std::uint32_t Responder::read_span(const Packet& packet, std::uint32_t mtu) {
-  return static_cast<std::uint32_t>(
-      std::max<std::uint64_t>(divide_up(std::uint64_t{packet.reth.dma_length}, mtu), 1));
-}
-
-/// Opcode sequence and lengths (IBTA 9.7.4.1.3, 9.7.4.1.6).
-bool Responder::well_formed(const Packet& packet, const NicQueuePair& qp,
-                            const abi::QpContext& context) const {
-  const Opcode opcode = packet.bth.opcode;
-  if (begins(opcode) == qp.receiving) return false;
-  if (!begins(opcode) && is_send(opcode) != qp.receiving_send) return false;
-  if (needs_receive(packet) && context.srqn == 0 &&
-      (context.flags & abi::QpContext::kHasReceiveQueue) == 0)
-    return false;
-  if (is_atomic(opcode)) return packet.reth.virtual_address.value() % AtomicUnit::kBytes == 0;
-  if (is_read(opcode)) return packet.reth.dma_length <= kMaxMessageBytes;
-  return length_fits(packet, qp, context.path_mtu());
-}
-
-bool Responder::length_fits(const Packet& packet, const NicQueuePair& qp, std::uint32_t mtu) const {
-  const std::uint64_t length = packet.payload_length.count();
-  const bool ends = ends_message(packet.bth.opcode);
-  if (is_send(packet.bth.opcode)) return ends ? length <= mtu : length == mtu;
-  const std::uint64_t left =
-      starts_message(packet.bth.opcode) ? packet.reth.dma_length : qp.receive_left;
-  return ends ? length == left && length <= mtu : length == mtu && length < left;
-}
-
-/// READs and atomics that may be owed at once (IBTA 9.7.4.1.5: responder resources). Answers that
-/// are owed again have resources of their own: whoever asks anew has had the first ones.
-bool Responder::has_resources(const Packet& packet, NicQueuePair& qp, const abi::QpContext& context,
-                              bool again) const {
-  if (!is_read(packet.bth.opcode) && !is_atomic(packet.bth.opcode)) return true;
-  std::size_t owed = 0;
-  for (std::size_t i = 0; i < qp.owed.size(); ++i)
-    if (qp.owed.at(i).kind != OwedResponse::Kind::kAcknowledge && qp.owed.at(i).again == again)
-      ++owed;
-  return owed < context.max_dest_rd_atomic;
-}
-
-bool Responder::needs_receive(const Packet& packet) {
-  const Opcode opcode = packet.bth.opcode;
-  return is_send(opcode) ? starts_message(opcode) : has_immediate(opcode);
-}
-
 /// Finds the message its receive, if it needs one and has none yet.
-ReceiveQueues::Taken Responder::claim(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
-  if (!needs_receive(*slot.packet) || qp.receive != 0) return ReceiveQueues::Taken::kReady;
+ReceiveQueues::Taken Responder::claim(InboundRequest& request, NicQueuePair& qp,
+                                      abi::QpContext& context) {
+  if (!needs_receive(request.packet->bth.opcode) || qp.receive != 0)
+    return ReceiveQueues::Taken::kReady;
   Receive receive;
   const auto taken = w_.receives.take(qp, context, receive, call<&Responder::pump>(this));
   if (taken != ReceiveQueues::Taken::kReady) return taken;
   w_.contexts.mark_dirty(qp.qpn.value());
   qp.receive = receives_.add(receive);
-  slot.ready = std::max(slot.ready, receive.ready);
+  request.ready = std::max(request.ready, receive.ready);
   return taken;
 }
 
@@ -273,26 +201,29 @@ bool Responder::fits_receive(const Packet& packet, const NicQueuePair& qp) const
 
 /// The rkey over the whole message at its first packet; later packets only translate. False: an
 /// entry has to be fetched first.
-bool Responder::judge_key(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context) {
-  const Packet& packet = *slot.packet;
+bool Responder::judge_key(InboundRequest& request, const NicQueuePair& qp,
+                          const abi::QpContext& context) {
+  const Packet& packet = *request.packet;
   const Opcode opcode = packet.bth.opcode;
   if (is_send(opcode)) return true;
-  if (!slot.check_begun) begin_check(slot, qp, context);
+  if (!request.check_begun) begin_check(request, qp, context);
   // A zero-length request touches no memory and is not checked (IBTA 9.7.4.1.5).
   if (begins(opcode) && !is_atomic(opcode) && packet.reth.dma_length == 0) {
-    slot.check.state = KeyCheck::State::kPass;
+    request.check.state = KeyCheck::State::kPass;
     return true;
   }
-  return w_.key_checker.run(slot.check, KeyCheck::State::kTranslate, call<&Responder::pump>(this));
+  return w_.key_checker.run(request.check, KeyCheck::State::kTranslate,
+                            call<&Responder::pump>(this));
 }
 
-void Responder::begin_check(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context) {
-  const Packet& packet = *slot.packet;
+void Responder::begin_check(InboundRequest& request, const NicQueuePair& qp,
+                            const abi::QpContext& context) {
+  const Packet& packet = *request.packet;
   const Opcode opcode = packet.bth.opcode;
-  KeyCheck& check = slot.check;
-  slot.check_begun = true;
-  check.not_before = w_.key_checker.enter(slot.ready);
-  slot.key_since = slot.ready;
+  KeyCheck& check = request.check;
+  request.check_begun = true;
+  check.not_before = w_.key_checker.enter(request.ready);
+  request.key_since = request.ready;
   check.work_request = packet.work_request;
   check.length = is_atomic(opcode) ? AtomicUnit::kBytes
                                    : static_cast<std::uint32_t>(packet.payload_length.count());
@@ -313,17 +244,17 @@ void Responder::begin_check(Slot& slot, const NicQueuePair& qp, const abi::QpCon
 }
 
 /// The packet is in order and allowed: moves the queue pair's receive state past it.
-void Responder::accept(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
-  const Packet& packet = *slot.packet;
+void Responder::accept(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context) {
+  const Packet& packet = *request.packet;
   const Opcode opcode = packet.bth.opcode;
-  slot.ack_psn = packet.bth.psn;
+  request.ack_psn = packet.bth.psn;
   if (is_read(opcode)) {
-    slot.verdict = Verdict::kRead;
+    request.verdict = Verdict::kRead;
     context.expected_psn = context.expected_psn + read_span(packet, context.path_mtu());
     context.msn = (context.msn + 1) & Psn::kMask;
     ++reads_;
   } else if (is_atomic(opcode)) {
-    slot.verdict = Verdict::kAtomic;
+    request.verdict = Verdict::kAtomic;
     ++context.expected_psn;
     context.msn = (context.msn + 1) & Psn::kMask;
     ++atomics_;
@@ -331,14 +262,14 @@ void Responder::accept(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
     if (qp.atomics.size() >= context.max_dest_rd_atomic && !qp.atomics.empty()) qp.atomics.pop();
     qp.atomics.push({packet.bth.psn, 0, false});
   } else {
-    accept_payload(slot, qp, context);
+    accept_payload(request, qp, context);
   }
   w_.contexts.mark_dirty(qp.qpn.value());
-  slot.aeth = Aeth::ack(context.msn);
+  request.aeth = Aeth::ack(context.msn);
 }
 
-void Responder::accept_payload(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
-  const Packet& packet = *slot.packet;
+void Responder::accept_payload(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context) {
+  const Packet& packet = *request.packet;
   const Opcode opcode = packet.bth.opcode;
   const std::uint64_t length = packet.payload_length.count();
   if (starts_message(opcode)) {
@@ -350,11 +281,10 @@ void Responder::accept_payload(Slot& slot, NicQueuePair& qp, abi::QpContext& con
     qp.receive_left = packet.reth.dma_length;
   }
   if (is_send(opcode)) {
-    slot.receive = receives_.share(qp.receive);
-    slot.offset = qp.received;
+    request.receive = receives_.share(qp.receive);
+    request.offset = qp.received;
   }
   qp.received += length;
-  slot.address = qp.receive_address;
   qp.receive_address = VirtualAddress(qp.receive_address.value() + length);
   qp.receive_left -= length;
   qp.receiving = !ends_message(opcode);
@@ -362,15 +292,16 @@ void Responder::accept_payload(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   if (qp.receiving) return;
   context.msn = (context.msn + 1) & Psn::kMask;
   ++messages_;
-  if (is_send(opcode) || has_immediate(opcode)) owe_completion(slot, qp, context);
+  if (is_send(opcode) || has_immediate(opcode)) owe_completion(request, qp, context);
 }
 
 /// The message is whole: its receive completes when its data have been handed to PCIe.
-void Responder::owe_completion(Slot& slot, NicQueuePair& qp, const abi::QpContext& context) {
-  const Packet& packet = *slot.packet;
+void Responder::owe_completion(InboundRequest& request, NicQueuePair& qp,
+                               const abi::QpContext& context) {
+  const Packet& packet = *request.packet;
   const Opcode opcode = packet.bth.opcode;
-  abi::Cqe& cqe = slot.cqe;
-  slot.cqe_due = true;
+  abi::Cqe& cqe = request.cqe;
+  request.cqe_due = true;
   cqe.status = CompletionStatus::kSuccess;
   cqe.qpn = qp.qpn;
   cqe.wqe_counter = receives_.at(qp.receive).counter;
@@ -384,7 +315,7 @@ void Responder::owe_completion(Slot& slot, NicQueuePair& qp, const abi::QpContex
                                        : abi::CqeOpcode::kResponseSend;
     if (has_ieth(opcode)) {
       cqe.immediate = packet.ieth.r_key.value();
-      slot.invalidates = true;
+      request.invalidates = true;
       ++invalidating_;
     }
     cqe.byte_count = static_cast<std::uint32_t>(qp.received);
@@ -398,25 +329,27 @@ void Responder::owe_completion(Slot& slot, NicQueuePair& qp, const abi::QpContex
 }
 
 /// The receive that the message has taken completes in error.
-void Responder::fail_receive(Slot& slot, NicQueuePair& qp, CompletionStatus status) {
+void Responder::fail_receive(InboundRequest& request, NicQueuePair& qp, CompletionStatus status) {
   if (qp.receive == 0) return;
-  slot.cqe_due = true;
-  slot.cqe.opcode = abi::CqeOpcode::kResponseError;
-  slot.cqe.status = status;
-  slot.cqe.qpn = qp.qpn;
-  slot.cqe.wqe_counter = receives_.at(qp.receive).counter;
+  request.cqe_due = true;
+  request.cqe.opcode = abi::CqeOpcode::kResponseError;
+  request.cqe.status = status;
+  request.cqe.qpn = qp.qpn;
+  request.cqe.wqe_counter = receives_.at(qp.receive).counter;
   receives_.drop(qp.receive);
 }
 
 /// NAK, and the queue pair is in error (IBTA 9.9.3, class C).
-void Responder::refuse(Slot& slot, NicQueuePair& qp, abi::QpContext& context, NakCode code) {
-  slot.verdict = Verdict::kNak;
-  slot.ack_psn = slot.packet->bth.psn;
-  slot.aeth = Aeth::nak(context.msn, code);
-  slot.fault = slot.check.fault;
-  probe(std::max(slot.ready, w_.scheduler.now()), ProbeKind::kKeyChecked, slot.packet->work_request,
-        slot.packet->id, static_cast<std::uint64_t>(slot.key_since.ps()),
-        static_cast<std::uint64_t>(slot.fault));
+void Responder::refuse(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context,
+                       NakCode code) {
+  request.verdict = Verdict::kNak;
+  request.ack_psn = request.packet->bth.psn;
+  request.aeth = Aeth::nak(context.msn, code);
+  request.fault = request.check.fault;
+  probe(std::max(request.ready, w_.scheduler.now()), ProbeKind::kKeyChecked,
+        request.packet->work_request, request.packet->id,
+        static_cast<std::uint64_t>(request.key_since.ps()),
+        static_cast<std::uint64_t>(request.fault));
   completer_->enter_error(qp, context,
                           code == NakCode::kRemoteAccessError
                               ? CompletionStatus::kLocalAccessError
@@ -425,18 +358,19 @@ void Responder::refuse(Slot& slot, NicQueuePair& qp, abi::QpContext& context, Na
 
 /// An unreliable connection loses messages silently (IBTA 9.8.2): a gap ends the present one, and
 /// the next begins with a first packet.
-bool Responder::judge_unreliable(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
-  const Packet& packet = *slot.packet;
+bool Responder::judge_unreliable(InboundRequest& request, NicQueuePair& qp,
+                                 abi::QpContext& context) {
+  const Packet& packet = *request.packet;
   const Opcode opcode = packet.bth.opcode;
-  slot.verdict = Verdict::kDrop;
-  if (!slot.check_begun) {
+  request.verdict = Verdict::kDrop;
+  if (!request.check_begun) {
     if (packet.bth.psn != context.expected_psn) {
       ++out_of_sequence_;
       context.expected_psn = packet.bth.psn;
       qp.receiving = false;
     }
     const bool usable = is_defined(WireTransport::kUc, opcode) && well_formed(packet, qp, context);
-    const auto taken = usable ? claim(slot, qp, context) : ReceiveQueues::Taken::kEmpty;
+    const auto taken = usable ? claim(request, qp, context) : ReceiveQueues::Taken::kEmpty;
     if (taken == ReceiveQueues::Taken::kWait) return false;
     if (taken == ReceiveQueues::Taken::kEmpty || (is_send(opcode) && !fits_receive(packet, qp))) {
       ++context.expected_psn;
@@ -445,75 +379,75 @@ bool Responder::judge_unreliable(Slot& slot, NicQueuePair& qp, abi::QpContext& c
       return true;
     }
   }
-  if (!judge_key(slot, qp, context)) return false;
-  if (slot.check.state == KeyCheck::State::kNak) {
+  if (!judge_key(request, qp, context)) return false;
+  if (request.check.state == KeyCheck::State::kNak) {
     ++context.expected_psn;
     w_.contexts.mark_dirty(qp.qpn.value());
     qp.receiving = false;
     return true;
   }
-  slot.verdict = Verdict::kTake;
-  accept(slot, qp, context);
+  request.verdict = Verdict::kTake;
+  accept(request, qp, context);
   return true;
 }
 
 /// A datagram (IBTA 9.8.3): qkey, a receive with room for GRH and payload; else it is dropped.
-bool Responder::judge_datagram(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
-  const Packet& packet = *slot.packet;
+bool Responder::judge_datagram(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context) {
+  const Packet& packet = *request.packet;
   const std::uint64_t length = packet.payload_length.count();
   if (!is_defined(WireTransport::kUd, packet.bth.opcode) || packet.deth.q_key != context.qkey ||
       length > context.path_mtu())
     return true;
-  const auto taken = claim(slot, qp, context);
+  const auto taken = claim(request, qp, context);
   if (taken == ReceiveQueues::Taken::kWait) return false;
   if (taken == ReceiveQueues::Taken::kEmpty) return true;
   if (length + kGrhBytes > receives_.at(qp.receive).capacity) {
-    fail_receive(slot, qp, CompletionStatus::kLocalLengthError);
+    fail_receive(request, qp, CompletionStatus::kLocalLengthError);
     return true;
   }
-  slot.verdict = Verdict::kTake;
-  slot.receive = receives_.share(qp.receive);
+  request.verdict = Verdict::kTake;
+  request.receive = receives_.share(qp.receive);
   qp.received = length + kGrhBytes;
   ++messages_;
-  owe_completion(slot, qp, context);
-  slot.cqe.source_qpn = packet.deth.source_qp;
-  slot.cqe.flags |= abi::Cqe::kGrh;
+  owe_completion(request, qp, context);
+  request.cqe.source_qpn = packet.deth.source_qp;
+  request.cqe.flags |= abi::Cqe::kGrh;
   return true;
 }
 
 /// Judged: what it has to move goes to the DMA engine.
-void Responder::hand_over(Slot& slot) {
-  const Packet& packet = *slot.packet;
+void Responder::hand_over(InboundRequest& request) {
+  const Packet& packet = *request.packet;
   const Opcode opcode = packet.bth.opcode;
-  KeyCheck& check = slot.check;
+  KeyCheck& check = request.check;
   DmaEngine::Job job;
-  job.packet = slot.packet;
+  job.packet = request.packet;
   job.id = packet.work_request;
-  if (slot.check_begun)
-    slot.ready = w_.clock.after(std::max({slot.ready, check.not_before, w_.scheduler.now()}),
-                                std::exchange(check.cycles, Cycles(0)));
-  job.ready = slot.ready;
-  const bool inlined = (slot.cqe.flags & abi::Cqe::kInlineData) != 0;
-  if (slot.verdict == Verdict::kTake && slot.receive != 0) {
+  if (request.check_begun)
+    request.ready = w_.clock.after(std::max({request.ready, check.not_before, w_.scheduler.now()}),
+                                   std::exchange(check.cycles, Cycles(0)));
+  job.ready = request.ready;
+  const bool inlined = (request.cqe.flags & abi::Cqe::kInlineData) != 0;
+  if (request.verdict == Verdict::kTake && request.receive != 0) {
     const bool datagram = packet.bth.transport == WireTransport::kUd;
     job.prefix = datagram ? kGrhBytes : 0;
     job.bytes =
         inlined ? 0 : job.prefix + static_cast<std::uint32_t>(packet.payload_length.count());
-    job.message = slot.receive;
-    job.offset = slot.offset;
+    job.message = request.receive;
+    job.offset = request.offset;
     job.check.pd = w_.contexts.peek(packet.bth.dest_qp.value())->pd;
-  } else if (slot.verdict == Verdict::kTake || slot.verdict == Verdict::kAtomic) {
+  } else if (request.verdict == Verdict::kTake || request.verdict == Verdict::kAtomic) {
     job.bytes = check.state == KeyCheck::State::kPass ? 0 : check.length;
     if (begins(opcode))
-      probe(slot.ready, ProbeKind::kKeyChecked, packet.work_request, packet.id,
-            static_cast<std::uint64_t>(slot.key_since.ps()), 0);
-    slot.key_since = slot.ready;
+      probe(request.ready, ProbeKind::kKeyChecked, packet.work_request, packet.id,
+            static_cast<std::uint64_t>(request.key_since.ps()), 0);
+    request.key_since = request.ready;
     job.check = check;
-    job.check.not_before = slot.ready;
+    job.check.not_before = request.ready;
     job.check_set = true;
-  } else if (slot.verdict == Verdict::kRead) {
-    probe(std::max(slot.ready, w_.scheduler.now()), ProbeKind::kKeyChecked, packet.work_request,
-          packet.id, static_cast<std::uint64_t>(slot.key_since.ps()), 0);
+  } else if (request.verdict == Verdict::kRead) {
+    probe(std::max(request.ready, w_.scheduler.now()), ProbeKind::kKeyChecked, packet.work_request,
+          packet.id, static_cast<std::uint64_t>(request.key_since.ps()), 0);
   }
   dma_.add(std::move(job));
 }
@@ -525,28 +459,28 @@ void Responder::begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCh
 }
 
 bool Responder::may_move(std::uint64_t sequence, DmaEngine::Job&) {
-  Slot& slot = this->slot(sequence);
-  if (!w_.qps.at(slot.packet->bth.dest_qp).receive_failed) return true;
-  cancel(slot);
+  InboundRequest& request = this->request(sequence);
+  if (!w_.qps.at(request.qpn()).receive_failed) return true;
+  cancel(request);
   return false;
 }
 
 /// Judged before the request ahead of it was refused: it is not carried out.
-void Responder::cancel(Slot& slot) {
-  if (slot.verdict == Verdict::kAtomic && !slot.executed) --atomics_claimed_;
-  slot.verdict = Verdict::kDrop;
-  if (!slot.cqe_due) return;
+void Responder::cancel(InboundRequest& request) {
+  if (request.verdict == Verdict::kAtomic && !request.executed) --atomics_claimed_;
+  request.verdict = Verdict::kDrop;
+  if (!request.cqe_due) return;
   // The end of a message of which an earlier packet could not be written tells why.
-  const NicQueuePair& qp = w_.qps.at(slot.packet->bth.dest_qp);
-  const bool same = slot.receive != 0 && slot.receive == qp.failed_receive;
-  slot.cqe.opcode = abi::CqeOpcode::kResponseError;
-  slot.cqe.status = same ? CompletionStatus::kLocalProtectionError : CompletionStatus::kFlushed;
+  const NicQueuePair& qp = w_.qps.at(request.qpn());
+  const bool same = request.receive != 0 && request.receive == qp.failed_receive;
+  request.cqe.opcode = abi::CqeOpcode::kResponseError;
+  request.cqe.status = same ? CompletionStatus::kLocalProtectionError : CompletionStatus::kFlushed;
 }
 
 bool Responder::take_over(std::uint64_t sequence, DmaEngine::Job& job) {
-  Slot& slot = this->slot(sequence);
-  if (slot.verdict != Verdict::kAtomic) return false;
-  const Packet& packet = *slot.packet;
+  InboundRequest& request = this->request(sequence);
+  if (request.verdict != Verdict::kAtomic) return false;
+  const Packet& packet = *request.packet;
   AtomicUnit::Operation operation;
   operation.kind = packet.bth.opcode == Opcode::kCompareSwap ? AtomicUnit::Kind::kCompareSwap
                                                              : AtomicUnit::Kind::kFetchAdd;
@@ -554,20 +488,20 @@ bool Responder::take_over(std::uint64_t sequence, DmaEngine::Job& job) {
   operation.swap_or_add = packet.atomic.swap_or_add;
   operation.compare = packet.atomic.compare;
   operation.work_request = packet.work_request;
-  slot.ticket = w_.atomics.submit(operation, call<&Responder::executed>(this, sequence));
+  request.ticket = w_.atomics.submit(operation, call<&Responder::executed>(this, sequence));
   return true;
 }
 
 void Responder::executed(std::uint64_t sequence) {
-  Slot& slot = this->slot(sequence);
-  slot.original = w_.atomics.original(slot.ticket);
-  slot.executed = true;
+  InboundRequest& request = this->request(sequence);
+  request.original = w_.atomics.original(request.ticket);
+  request.executed = true;
   --atomics_claimed_;
-  w_.atomics.release(slot.ticket);
-  NicQueuePair& qp = w_.qps.at(slot.packet->bth.dest_qp);
+  w_.atomics.release(request.ticket);
+  NicQueuePair& qp = w_.qps.at(request.qpn());
   for (std::size_t i = 0; i < qp.atomics.size(); ++i)
-    if (qp.atomics.at(i).psn == slot.packet->bth.psn)
-      qp.atomics.at(i) = {slot.ack_psn, slot.original, true};
+    if (qp.atomics.at(i).psn == request.packet->bth.psn)
+      qp.atomics.at(i) = {request.ack_psn, request.original, true};
   dma_.finished(sequence);
   pump();
 }
@@ -575,14 +509,14 @@ void Responder::executed(std::uint64_t sequence) {
 /// The key was invalidated after the message began, its table lacks the page, or a receive's memory
 /// may not be written.
 void Responder::refused(std::uint64_t sequence, DmaEngine::Job&, KeyFault fault) {
-  Slot& slot = this->slot(sequence);
-  slot.refused_late = true;
-  slot.fault = fault;
-  if (slot.verdict == Verdict::kAtomic) --atomics_claimed_;
-  NicQueuePair& qp = w_.qps.at(slot.packet->bth.dest_qp);
+  InboundRequest& request = this->request(sequence);
+  request.refused_late = true;
+  request.fault = fault;
+  if (request.verdict == Verdict::kAtomic) --atomics_claimed_;
+  NicQueuePair& qp = w_.qps.at(request.qpn());
   qp.receive_failed = true;
   qp.receive_failed_at = sequence;
-  qp.failed_receive = slot.receive;
+  qp.failed_receive = request.receive;
 }
 
 void Responder::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) {
@@ -616,9 +550,9 @@ void Responder::prefix(const DmaEngine::Job& job, std::uint8_t* to) {
 
 /// The oldest packet is through: completion, answer, end.
 bool Responder::leave(std::uint64_t sequence, DmaEngine::Job&) {
-  Slot& front = slots_.front();
+  InboundRequest& front = requests_.front();
   if ((front.verdict == Verdict::kTake || front.verdict == Verdict::kRead) && !front.refused_late) {
-    const NicQueuePair& qp = w_.qps.at(front.packet->bth.dest_qp);
+    const NicQueuePair& qp = w_.qps.at(front.qpn());
     if (qp.receive_failed && sequence > qp.receive_failed_at) cancel(front);
   }
   if (front.refused_late && !refuse_late(front)) return false;
@@ -629,43 +563,42 @@ bool Responder::leave(std::uint64_t sequence, DmaEngine::Job&) {
   if (front.verdict == Verdict::kDrop) ++dropped_;
   receives_.drop(front.receive);
   w_.mac_rx.release(*front.packet);
-  slots_.pop();
+  requests_.pop();
   return true;
 }
 
 /// A SEND that takes a key away from the queue pair is under way.
-bool Responder::waits_for_key(const Slot& next) {
-  for (std::size_t i = 0; i < dma_.size(); ++i)
-    if (slots_.at(i).invalidates && slots_.at(i).packet->bth.dest_qp == next.packet->bth.dest_qp)
-      return true;
+bool Responder::waits_for_key(const InboundRequest& next) {
+  for (std::size_t i = 0; i < requests_.size(); ++i)
+    if (requests_.at(i).invalidates && requests_.at(i).qpn() == next.qpn()) return true;
   return false;
 }
 
 /// The SEND's data are there: its key goes, before its receive completes. False: not yet.
-bool Responder::invalidate(Slot& slot) {
-  if (slot.invalidating) return false;
-  if (slot.verdict != Verdict::kTake) {
-    slot.invalidates = false;
+bool Responder::invalidate(InboundRequest& request) {
+  if (request.invalidating) return false;
+  if (request.verdict != Verdict::kTake) {
+    request.invalidates = false;
     --invalidating_;
     return true;
   }
-  const Qpn qpn = slot.packet->bth.dest_qp;
+  const Qpn qpn = request.qpn();
   const abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Responder::drain>(this));
   if (context == nullptr) return false;
-  slot.invalidating = true;
+  request.invalidating = true;
   KeyOperations::Operation operation;
   operation.kind = KeyOperations::Kind::kRemoteInvalidate;
-  operation.key = slot.packet->ieth.r_key;
+  operation.key = request.packet->ieth.r_key;
   operation.pd = context->pd;
   operation.qpn = qpn;
-  operation.work_request = slot.packet->work_request;
+  operation.work_request = request.packet->work_request;
   w_.key_operations.submit(operation, call<&Responder::invalidated>(this));
   return false;
 }
 
 /// The oldest packet's key has gone, or may not.
 void Responder::invalidated() {
-  Slot& front = slots_.front();
+  InboundRequest& front = requests_.front();
   front.invalidates = front.invalidating = false;
   --invalidating_;
   front.class_j = w_.key_operations.fault() != KeyOperations::Fault::kNone;
@@ -674,28 +607,28 @@ void Responder::invalidated() {
 }
 
 /// False: the context has to be fetched first.
-bool Responder::fail_invalidation(Slot& slot) {
-  const Qpn qpn = slot.packet->bth.dest_qp;
+bool Responder::fail_invalidation(InboundRequest& request) {
+  const Qpn qpn = request.qpn();
   abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Responder::drain>(this));
   if (context == nullptr) return false;
-  slot.class_j = false;
-  slot.cqe.opcode = abi::CqeOpcode::kResponseError;
-  slot.cqe.status = CompletionStatus::kRemoteInvalidRequest;
+  request.class_j = false;
+  request.cqe.opcode = abi::CqeOpcode::kResponseError;
+  request.cqe.status = CompletionStatus::kRemoteInvalidRequest;
   if (receives(context->state))
     completer_->enter_error(w_.qps.at(qpn), *context, CompletionStatus::kRemoteInvalidRequest);
   return true;
 }
 
 /// False: the context has to be fetched first.
-bool Responder::refuse_late(Slot& slot) {
-  const Qpn qpn = slot.packet->bth.dest_qp;
+bool Responder::refuse_late(InboundRequest& request) {
+  const Qpn qpn = request.qpn();
   abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Responder::drain>(this));
   if (context == nullptr) return false;
-  slot.refused_late = false;
-  const bool local = slot.receive != 0;
-  const bool ended = slot.cqe_due;
-  slot.cqe_due = false;
-  slot.verdict = Verdict::kDrop;
+  request.refused_late = false;
+  const bool local = request.receive != 0;
+  const bool ended = request.cqe_due;
+  request.cqe_due = false;
+  request.verdict = Verdict::kDrop;
   NicQueuePair& qp = w_.qps.at(qpn);
   const bool reliable = context->transport == Transport::kRc;
   if (!reliable && !local) {  // the message is lost in silence
@@ -704,32 +637,32 @@ bool Responder::refuse_late(Slot& slot) {
   }
   const bool fails = receives(context->state);
   if (ended) {
-    slot.cqe.opcode = abi::CqeOpcode::kResponseError;
-    slot.cqe.status =
+    request.cqe.opcode = abi::CqeOpcode::kResponseError;
+    request.cqe.status =
         local && fails ? CompletionStatus::kLocalProtectionError : CompletionStatus::kFlushed;
-    slot.cqe_due = true;
+    request.cqe_due = true;
   }
   if (!fails) return true;
   // What was accepted behind it meanwhile is not complete: the NAK counts what came before.
-  const std::uint32_t own = ends_message(slot.packet->bth.opcode) ? 1 : 0;
-  const std::uint32_t msn = slot.aeth.msn - own;
+  const std::uint32_t own = ends_message(request.packet->bth.opcode) ? 1 : 0;
+  const std::uint32_t msn = request.aeth.msn - own;
   // The queue pair's present receive may be that of a later message: it is flushed in its turn.
-  if (local && !ended && qp.receive == slot.receive)
-    fail_receive(slot, qp, CompletionStatus::kLocalProtectionError);
+  if (local && !ended && qp.receive == request.receive)
+    fail_receive(request, qp, CompletionStatus::kLocalProtectionError);
   if (!reliable) {
     completer_->enter_error(qp, *context, CompletionStatus::kLocalProtectionError);
     return true;
   }
-  slot.check.fault = slot.fault;
+  request.check.fault = request.fault;
   const NakCode code = local ? NakCode::kRemoteOperationalError : NakCode::kRemoteAccessError;
-  refuse(slot, qp, *context, code);
-  slot.aeth = Aeth::nak(msn, code);
+  refuse(request, qp, *context, code);
+  request.aeth = Aeth::nak(msn, code);
   return true;
 }
 
 /// False: the CQE writer is full, or the context has to be fetched first.
-bool Responder::write_completion(Slot& slot) {
-  const Qpn qpn = slot.packet->bth.dest_qp;
+bool Responder::write_completion(InboundRequest& request) {
+  const Qpn qpn = request.qpn();
   if (!w_.cqe_writer.has_room()) {
     if (!waits_for_writer_) writer_since_ = w_.scheduler.now();
     waits_for_writer_ = true;
@@ -737,41 +670,41 @@ bool Responder::write_completion(Slot& slot) {
   }
   const abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Responder::drain>(this));
   if (context == nullptr) return false;
-  slot.cqe_due = false;
-  w_.cqe_writer.write(context->receive_cqn, slot.cqe, slot.packet->work_request,
+  request.cqe_due = false;
+  w_.cqe_writer.write(context->receive_cqn, request.cqe, request.packet->work_request,
                       w_.scheduler.now());
   return true;
 }
 
 /// False: the port's queue is full, or the context has to be fetched first.
-bool Responder::answer(Slot& slot) {
-  const bool acknowledges = slot.verdict == Verdict::kTake && slot.packet->bth.ack_req &&
-                            slot.packet->bth.transport == WireTransport::kRc;
-  if (slot.verdict == Verdict::kDrop || (slot.verdict == Verdict::kTake && !acknowledges))
+bool Responder::answer(InboundRequest& request) {
+  const bool acknowledges = request.verdict == Verdict::kTake && request.packet->bth.ack_req &&
+                            request.packet->bth.transport == WireTransport::kRc;
+  if (request.verdict == Verdict::kDrop || (request.verdict == Verdict::kTake && !acknowledges))
     return true;
-  if (acknowledges && is_coalesced(slot)) {
+  if (acknowledges && is_coalesced(request)) {
     ++coalesced_;
     return true;
   }
-  const Qpn qpn = slot.packet->bth.dest_qp;
+  const Qpn qpn = request.qpn();
   const abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Responder::drain>(this));
   if (context == nullptr) return false;
   NicQueuePair& qp = w_.qps.at(qpn);
-  if (slot.verdict != Verdict::kRead && slot.verdict != Verdict::kAtomic &&
-      slot.verdict != Verdict::kAgain)
-    return send_acknowledge(slot, qp, *context);
+  if (request.verdict != Verdict::kRead && request.verdict != Verdict::kAtomic &&
+      request.verdict != Verdict::kAgain)
+    return send_acknowledge(request, qp, *context);
   OwedResponse owed;
   owed.kind =
-      slot.verdict == Verdict::kRead ? OwedResponse::Kind::kRead : OwedResponse::Kind::kAtomic;
-  owed.aeth = slot.aeth;
-  owed.psn = slot.packet->bth.psn;
-  owed.key = slot.packet->reth.r_key;
-  owed.address = slot.packet->reth.virtual_address;
-  owed.length = slot.verdict == Verdict::kRead ? slot.packet->reth.dma_length : 0;
-  owed.original = slot.original;
-  owed.id = slot.packet->work_request;
-  owed.again = slot.again || slot.verdict == Verdict::kAgain;
-  if (slot.again) forget_answers(qp, owed.psn);
+      request.verdict == Verdict::kRead ? OwedResponse::Kind::kRead : OwedResponse::Kind::kAtomic;
+  owed.aeth = request.aeth;
+  owed.psn = request.packet->bth.psn;
+  owed.key = request.packet->reth.r_key;
+  owed.address = request.packet->reth.virtual_address;
+  owed.length = request.verdict == Verdict::kRead ? request.packet->reth.dma_length : 0;
+  owed.original = request.original;
+  owed.id = request.packet->work_request;
+  owed.again = request.again || request.verdict == Verdict::kAgain;
+  if (request.again) forget_answers(qp, owed.psn);
   qp.owed.push(owed);
   read_responder_->owes(qp);
   return true;
@@ -792,38 +725,39 @@ void Responder::forget_answers(NicQueuePair& qp, Psn psn) {
 }
 
 /// The next packet of the same queue pair is through as well: its acknowledgement says it all.
-bool Responder::is_coalesced(const Slot& slot) {
-  if (slots_.size() < 2 || dma_.size() < 2 || !dma_.is_through(dma_.first() + 1)) return false;
-  const Slot& next = slots_.at(1);
+bool Responder::is_coalesced(const InboundRequest& request) {
+  if (requests_.size() < 2 || dma_.size() < 2 || !dma_.is_through(dma_.first() + 1)) return false;
+  const InboundRequest& next = requests_.at(1);
   return next.verdict == Verdict::kTake && !next.refused_late && next.packet->bth.ack_req &&
-         next.packet->bth.dest_qp == slot.packet->bth.dest_qp;
+         next.qpn() == request.qpn();
 }
 
-bool Responder::send_acknowledge(Slot& slot, NicQueuePair& qp, const abi::QpContext& context) {
+bool Responder::send_acknowledge(InboundRequest& request, NicQueuePair& qp,
+                                 const abi::QpContext& context) {
   const bool in_order = qp.owed.empty() && qp.answers_under_way == 0;
   if (in_order && !w_.mac_tx.has_room(MacTx::Queue::kResponse)) {
     if (!waits_for_port_) port_since_ = w_.scheduler.now();
     waits_for_port_ = true;
     return false;
   }
-  if (slot.aeth.is_ack()) ++acks_;
-  if (slot.aeth.is_nak()) ++naks_;
-  if (slot.aeth.is_rnr_nak()) ++rnr_naks_;
+  if (request.aeth.is_ack()) ++acks_;
+  if (request.aeth.is_nak()) ++naks_;
+  if (request.aeth.is_rnr_nak()) ++rnr_naks_;
   const Time ready = ack_pipeline_.enter(w_.scheduler.now());
-  probe(ready, ProbeKind::kAckSent, slot.packet->work_request, slot.packet->id,
-        slot.ack_psn.value(), slot.aeth.syndrome);
+  probe(ready, ProbeKind::kAckSent, request.packet->work_request, request.packet->id,
+        request.ack_psn.value(), request.aeth.syndrome);
   if (!in_order) {
     OwedResponse owed;
-    owed.aeth = slot.aeth;
-    owed.psn = slot.ack_psn;
-    owed.id = slot.packet->work_request;
+    owed.aeth = request.aeth;
+    owed.psn = request.ack_psn;
+    owed.id = request.packet->work_request;
     qp.owed.push(owed);
     read_responder_->owes(qp);
     return true;
   }
-  PacketRef ack = w_.port.make(context, Opcode::kAcknowledge, slot.ack_psn);
-  ack->aeth = slot.aeth;
-  ack->work_request = slot.packet->work_request;
+  PacketRef ack = w_.port.make(context, Opcode::kAcknowledge, request.ack_psn);
+  ack->aeth = request.aeth;
+  ack->work_request = request.packet->work_request;
   w_.mac_tx.enqueue(std::move(ack), ready, MacTx::Queue::kResponse);
   return true;
 }
@@ -850,7 +784,7 @@ void Responder::flush_receives(NicQueuePair& qp) {
     return;
   }
   qp.flushing_receives = true;
-  flushing_.push({&qp, dma_.first() + slots_.size()});
+  flushing_.push({&qp, dma_.first() + requests_.size() + arrivals_.size()});
   flush_waiting();
 }
 
@@ -905,7 +839,7 @@ bool Responder::flush_some(NicQueuePair& qp) {
 }
 
 void Responder::report(const MetricScope& scope) const {
-  scope.count("requests", requests_, "request packets received");
+  scope.count("requests", received_, "request packets received");
   scope.count("messages", messages_, "messages received whole");
   scope.count("rx_read_requests", reads_, "READs accepted");
   scope.count("rx_atomic_requests", atomics_, "atomics accepted");
@@ -926,7 +860,7 @@ void Responder::report(const MetricScope& scope) const {
              "time in which an acknowledgement waited for the port's response queue");
   scope.time("stalled.cqe_writer", stalled_writer_,
              "time in which a receive's completion waited for the CQE writer");
-  scope.count("occupancy.max", most_slots_, "most packets between parser and acknowledgement");
+  scope.count("occupancy.max", most_inside_, "most packets between parser and acknowledgement");
 }
 
 }  // namespace rnicsim

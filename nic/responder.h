@@ -35,6 +35,7 @@
 #include "nic/atomic_unit.h"
 #include "nic/cqe_writer.h"
 #include "nic/dma_engine.h"
+#include "nic/inbound_request.h"
 #include "nic/key_operations.h"
 #include "nic/mac_rx.h"
 #include "nic/mac_tx.h"
@@ -96,7 +97,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   /// has_passed(judged()) holds.
   std::uint64_t judged() const { return dma_.next(); }
   bool has_passed(std::uint64_t judged) const { return dma_.first() >= judged; }
-  bool idle() const { return slots_.empty() && flushing_.empty(); }
+  bool idle() const { return arrivals_.empty() && requests_.empty() && flushing_.empty(); }
 
   Probe probe;
   /// A fault: takes nothing within [from, until).
@@ -104,32 +105,11 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   void report(const MetricScope& scope) const;
 
  private:
-  enum class Verdict : std::uint8_t { kTake, kAcknowledge, kNak, kRead, kAtomic, kAgain, kDrop };
-  /// A packet between the parser and its answer.
-  struct Slot {
+  using Verdict = InboundRequest::Verdict;
+  /// A packet that has come from the parser and has not had its turn.
+  struct Arrival {
     PacketRef packet;
-    Time ready;  ///< when its present stage is done
-    KeyCheck check;
-    bool entered = false;  ///< has passed the pipeline
-    bool check_begun = false;
-    bool again = false;         ///< a READ that has been answered before
-    bool refused_late = false;  ///< its key went, or its memory cannot be written
-    bool cqe_due = false;
-    bool executed = false;      ///< an atomic
-    bool invalidates = false;   ///< takes a key away, and has not yet
-    bool invalidating = false;  ///< the operation is under way
-    bool class_j = false;       ///< it was refused
-    Verdict verdict = Verdict::kTake;
-    KeyFault fault = KeyFault::kNone;
-    Aeth aeth;
-    Psn ack_psn;
-    Time key_since;
-    VirtualAddress address;  ///< where its payload goes
-    ReceivePool::Handle receive;
-    std::uint64_t offset = 0;  ///< of a SEND's payload in its message
-    abi::Cqe cqe;
-    AtomicUnit::Ticket ticket = 0;
-    std::uint64_t original = 0;
+    Time ready;
   };
   /// A queue pair whose receives are flushed once the packets before `behind` are through.
   struct Flushing {
@@ -138,30 +118,24 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   };
 
   void pump();
-  bool judge(Slot& slot);
-  bool judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  bool judge_unreliable(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  bool judge_datagram(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  bool judge_sequence(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  void judge_duplicate(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  void judge_gap(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  bool well_formed(const Packet& packet, const NicQueuePair& qp,
-                   const abi::QpContext& context) const;
-  bool length_fits(const Packet& packet, const NicQueuePair& qp, std::uint32_t mtu) const;
-  bool has_resources(const Packet& packet, NicQueuePair& qp, const abi::QpContext& context,
-                     bool again) const;
-  static bool needs_receive(const Packet& packet);
+  InboundRequest* next_to_judge();
+  bool judge(InboundRequest& request);
+  bool judge_reliable(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
+  bool judge_unreliable(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
+  bool judge_datagram(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
+  bool judge_sequence(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
+  void judge_duplicate(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
+  void judge_gap(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
   bool fits_receive(const Packet& packet, const NicQueuePair& qp) const;
-  ReceiveQueues::Taken claim(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  bool judge_key(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context);
-  void begin_check(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context);
-  void accept(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  void accept_payload(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  void owe_completion(Slot& slot, NicQueuePair& qp, const abi::QpContext& context);
-  void refuse(Slot& slot, NicQueuePair& qp, abi::QpContext& context, NakCode code);
-  void fail_receive(Slot& slot, NicQueuePair& qp, CompletionStatus status);
-  void hand_over(Slot& slot);
-  static std::uint32_t read_span(const Packet& packet, std::uint32_t mtu);
+  ReceiveQueues::Taken claim(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
+  bool judge_key(InboundRequest& request, const NicQueuePair& qp, const abi::QpContext& context);
+  void begin_check(InboundRequest& request, const NicQueuePair& qp, const abi::QpContext& context);
+  void accept(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
+  void accept_payload(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
+  void owe_completion(InboundRequest& request, NicQueuePair& qp, const abi::QpContext& context);
+  void refuse(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context, NakCode code);
+  void fail_receive(InboundRequest& request, NicQueuePair& qp, CompletionStatus status);
+  void hand_over(InboundRequest& request);
 
   void begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) override;
   bool may_move(std::uint64_t sequence, DmaEngine::Job& job) override;
@@ -174,22 +148,22 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   void left() override { pump(); }
   void prefix(const DmaEngine::Job& job, std::uint8_t* to) override;
 
-  void cancel(Slot& slot);
+  void cancel(InboundRequest& request);
   void executed(std::uint64_t sequence);
   void drain() { dma_.drain(); }
-  bool refuse_late(Slot& slot);
-  bool write_completion(Slot& slot);
-  bool answer(Slot& slot);
+  bool refuse_late(InboundRequest& request);
+  bool write_completion(InboundRequest& request);
+  bool answer(InboundRequest& request);
   static void forget_answers(NicQueuePair& qp, Psn psn);
-  bool is_coalesced(const Slot& slot);
-  bool send_acknowledge(Slot& slot, NicQueuePair& qp, const abi::QpContext& context);
-  bool waits_for_key(const Slot& next);
-  bool invalidate(Slot& slot);
+  bool is_coalesced(const InboundRequest& request);
+  bool send_acknowledge(InboundRequest& request, NicQueuePair& qp, const abi::QpContext& context);
+  bool waits_for_key(const InboundRequest& next);
+  bool invalidate(InboundRequest& request);
   void invalidated();
-  bool fail_invalidation(Slot& slot);
+  bool fail_invalidation(InboundRequest& request);
   void flush_waiting();
   bool flush_some(NicQueuePair& qp);
-  Slot& slot(std::uint64_t sequence) { return slots_.at(sequence - dma_.first()); }
+  InboundRequest& request(std::uint64_t sequence) { return requests_.at(sequence - dma_.first()); }
 
   Wiring w_;
   ResponderConfig config_;
@@ -200,7 +174,8 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   Pipeline ack_pipeline_;
   DmaEngine dma_;
   ReceivePool receives_;
-  Ring<Slot> slots_;  ///< those judged are the jobs of dma_, in order
+  Ring<Arrival> arrivals_;
+  Ring<InboundRequest> requests_;  ///< the jobs of dma_ and, behind them, the one being judged
   Ring<Flushing> flushing_;
   bool pumping_ = false;
   Time waits_since_ = Time::never();
@@ -209,7 +184,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   Time port_since_;
   Time writer_since_;
 
-  std::uint64_t requests_ = 0;
+  std::uint64_t received_ = 0;
   std::uint64_t messages_ = 0;
   Bytes written_;
   std::uint64_t acks_ = 0;
@@ -227,7 +202,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   Time stalled_window_;
   Time stalled_port_;
   Time stalled_writer_;
-  std::size_t most_slots_ = 0;
+  std::size_t most_inside_ = 0;
 };
 
 }  // namespace rnicsim
