@@ -24,11 +24,30 @@ const char* damage_of(const Packet& packet) {
 
 }  // namespace
 
+MacRx::MacRx(const Wiring& wiring, const MacRxConfig& config, const PortConfig& port)
+    : scheduler_(wiring.scheduler),
+      config_(config),
+      mac_tx_(wiring.mac_tx),
+      lossless_(port.lossless_set()),
+      parser_(wiring.clock, config.parser),
+      name_(wiring.name) {
+  const auto priorities = static_cast<std::uint64_t>(__builtin_popcount(lossless_));
+  const Bytes headroom = port.headroom.value_or(needed_headroom(wiring.cable)) * priorities;
+  if (headroom >= config.receive_buffer)
+    throw ConfigError({"", 0, "mac_rx.receive_buffer",
+                       "more than the " + std::to_string(headroom.count()) +
+                           " B of headroom of its lossless priorities",
+                       std::to_string(config.receive_buffer.count()) + " B", ""});
+  xoff_ = config.receive_buffer - headroom;
+  xon_ = xoff_ > wiring.cable.largest_frame ? xoff_ - wiring.cable.largest_frame : Bytes();
+}
+
 void MacRx::receive(PacketRef packet) {
   const Time now = scheduler_.now();
   const Bytes frame = packet->frame_bytes();
   ++packets_;
   bytes_ += frame;
+  if (packet->kind == FrameKind::kPause) return receive_pause(*packet);
   probe(now, ProbeKind::kPacketReceived, packet->work_request, packet->id,
         static_cast<std::uint64_t>(packet->head.ps()), frame.count());
   const char* damage = damage_of(*packet);
@@ -46,7 +65,10 @@ void MacRx::receive(PacketRef packet) {
     ++unknown_opcodes_;
     return;
   }
-  take_room(frame);
+  if (!take_room(*packet, frame)) {
+    ++discards_;
+    return;
+  }
   const Time ready = parser_.enter(now);
   if (is_request(bth.opcode))
     responder_->receive(std::move(packet), ready);
@@ -54,16 +76,44 @@ void MacRx::receive(PacketRef packet) {
     completer_->receive(std::move(packet), ready);
 }
 
-void MacRx::take_room(Bytes frame) {
-  occupied_ += frame;
+void MacRx::receive_pause(const Packet& packet) {
+  tap(packet, packet.tail, PacketDirection::kInbound,
+      packet.bad_fcs ? "dropped: wrong FCS" : nullptr);
+  if (packet.bad_fcs)
+    ++crc_errors_;
+  else
+    mac_tx_.pause_listener().receive(packet.pause);
+}
+
+/// False: it is of a lossy priority and there is none.
+bool MacRx::take_room(const Packet& packet, Bytes frame) {
+  const std::uint8_t priority = mac_tx_.priority_of(packet);
+  const bool lossless = contains(lossless_, priority);
+  const Bytes taken = occupied_ + frame;
+  if (taken > (lossless ? config_.receive_buffer : xoff_)) {
+    if (lossless) overflow(taken);
+    return false;
+  }
+  occupied_ = taken;
   most_occupied_ = std::max(most_occupied_, occupied_);
-  if (occupied_ <= config_.receive_buffer) return;
-  throw InvariantBroken(name_, scheduler_.now(),
-                        "the receive buffer of " + std::to_string(config_.receive_buffer.count()) +
-                            " B overflows: a lossless packet would be dropped, " +
-                            std::to_string((occupied_ - config_.receive_buffer).count()) +
-                            " B more are needed",
-                        "lossless_drop");
+  if (lossless && occupied_ >= xoff_) mac_tx_.pause_requester().xoff(priority);
+  return true;
+}
+
+void MacRx::go_on() {
+  for_each_priority(lossless_, [this](std::uint8_t priority) {
+    mac_tx_.pause_requester().xon(priority);
+  });
+}
+
+void MacRx::overflow(Bytes wanted) const {
+  throw InvariantBroken(
+      name_, scheduler_.now(),
+      "the receive buffer of " + std::to_string(config_.receive_buffer.count()) +
+          " B overflows: a lossless packet would be dropped; headroom is " +
+          std::to_string((config_.receive_buffer - xoff_).count()) + " B, " +
+          std::to_string((wanted - xoff_).count()) + " B are needed by now",
+      "lossless_drop");
 }
 
 void MacRx::report(const MetricScope& scope) const {
@@ -73,6 +123,8 @@ void MacRx::report(const MetricScope& scope) const {
   scope.count("rx_icrc_errors", icrc_errors_, "packets dropped because their ICRC was wrong");
   scope.count("rx_unknown_opcodes", unknown_opcodes_,
               "packets dropped: no opcode of this transport");
+  scope.count("rx_discards_phy", discards_,
+              "packets of lossy priorities dropped: the receive buffer was full");
   scope.bytes("receive_buffer.occupancy.max", most_occupied_, "most bytes held at once");
   scope.count("parser.packets", parser_.entered(), "packets parsed");
   scope.time("parser.busy", parser_.busy(), "time the parser was taken");

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The receive side of the Ethernet port: receive buffer, FCS and ICRC check, parser. A packet takes
 // its frame's bytes of the buffer from its last bit until the responder has handed its payload to
-// PCIe (or the packet needed none), or the completer is done with it. A packet that does not fit is
-// a lossless drop, which ends the run: pausing the sender before that happens is PFC's work.
+// PCIe (or the packet needed none), or the completer is done with it.
+//
+// Flow control: when all but the headroom of the lossless priorities is taken, the priority of a
+// packet that comes is paused; when a frame's length below that is free again, all go on. So a slow
+// host, PCIe or translation becomes a pause on the wire. A packet of a lossy priority is dropped
+// when it would take from the headroom; a lossless one that finds no room at all ends the run as a
+// lossless drop.
 //
 // Requests go to the responder, acknowledgements to the completer, both with the time at which the
 // parser is done with them.
@@ -14,6 +19,8 @@
 #include "model/pipeline.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "nic/mac_tx.h"
+#include "nic/port_config.h"
 
 namespace rnicsim {
 
@@ -32,11 +39,15 @@ class ParsedPacketSink {
 
 class MacRx : public PacketSink {
  public:
-  MacRx(Scheduler& scheduler, const Clock& clock, const MacRxConfig& config, std::string name)
-      : scheduler_(scheduler),
-        config_(config),
-        parser_(clock, config.parser),
-        name_(std::move(name)) {}
+  struct Wiring {
+    Scheduler& scheduler;
+    const Clock& clock;
+    MacTx& mac_tx;  ///< the same port's other side
+    HeadroomDemand cable;
+    std::string name;
+  };
+  /// Throws ConfigError if the buffer has no room but headroom.
+  MacRx(const Wiring& wiring, const MacRxConfig& config, const PortConfig& port);
 
   void connect(ParsedPacketSink& responder, ParsedPacketSink& completer) {
     responder_ = &responder;
@@ -44,7 +55,10 @@ class MacRx : public PacketSink {
   }
   void receive(PacketRef packet) override;
   /// Nobody needs the buffer of a packet any longer.
-  void release(const Packet& packet) { occupied_ -= packet.frame_bytes(); }
+  void release(const Packet& packet) {
+    occupied_ -= packet.frame_bytes();
+    if (occupied_ <= xon_ && mac_tx_.pause_requester().any_xoff()) go_on();
+  }
   Bytes occupied() const { return occupied_; }
   std::uint64_t received() const { return packets_; }
   std::uint64_t received_bytes() const { return bytes_.count(); }
@@ -54,10 +68,17 @@ class MacRx : public PacketSink {
   void report(const MetricScope& scope) const;
 
  private:
-  void take_room(Bytes frame);
+  void receive_pause(const Packet& packet);
+  bool take_room(const Packet& packet, Bytes frame);
+  void go_on();
+  [[noreturn]] void overflow(Bytes wanted) const;
 
   Scheduler& scheduler_;
   MacRxConfig config_;
+  MacTx& mac_tx_;
+  PrioritySet lossless_;
+  Bytes xoff_;  ///< what lossless priorities may take before they are paused, and lossy ones at all
+  Bytes xon_;
   Pipeline parser_;
   std::string name_;
   ParsedPacketSink* responder_ = nullptr;
@@ -69,6 +90,7 @@ class MacRx : public PacketSink {
   std::uint64_t crc_errors_ = 0;
   std::uint64_t icrc_errors_ = 0;
   std::uint64_t unknown_opcodes_ = 0;
+  std::uint64_t discards_ = 0;
 };
 
 }  // namespace rnicsim

@@ -12,19 +12,51 @@ void MacTxConfig::describe(Fields& fields) {
                "acknowledgements and responses that wait for the wire");
 }
 
+MacTx::MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& port)
+    : scheduler_(wiring.scheduler),
+      pool_(wiring.packets),
+      mac_(wiring.mac),
+      config_(config),
+      priorities_(port.priorities),
+      wire_(wiring.rate),
+      preamble_(wire_.byte_time().of(kPreambleBytes)),
+      gap_(wire_.byte_time().of(kInterPacketGapBytes)),
+      arbiter_(port.weights),
+      requester_(wiring.scheduler, port.pause, wiring.rate, call<&MacTx::arm>(this)),
+      listener_(wiring.scheduler, port.pause, wiring.rate, call<&MacTx::arm>(this)) {}
+
+/// When the first of them may leave.
+Time MacTx::Queues::ready() const {
+  Time ready = Time::never();
+  for (const auto& queue : of)
+    if (!queue.empty()) ready = std::min(ready, queue.front().ready);
+  return ready;
+}
+
+/// Which of the two is next. REQUIRES: ready() <= at.
+MacTx::Queue MacTx::Queues::next(Time at) const {
+  const auto& responses = of[static_cast<std::size_t>(Queue::kResponse)];
+  return !responses.empty() && responses.front().ready <= at ? Queue::kResponse : Queue::kRequest;
+}
+
 void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch) {
   seal_icrc(*packet);
-  auto& waiting = queues_[static_cast<std::size_t>(queue)];
+  const std::uint8_t priority = priorities_.of(*packet);
+  packet->priority = priority;
+  auto& waiting = queues_[priority].at(queue);
   waiting.push({std::move(packet), ready, epoch});
+  nonempty_ = static_cast<PrioritySet>(nonempty_ | priority_bit(priority));
+  if (queue == Queue::kResponse) ++responses_;
   most_queued_ = std::max(most_queued_, waiting.size());
   arm();
 }
 
 /// One event for the earliest time at which something may start.
 void MacTx::arm() {
-  Time ready = Time::never();
-  for (const auto& queue : queues_)
-    if (!queue.empty()) ready = std::min(ready, queue.front().ready);
+  Time ready = requester_.frame_is_due() ? scheduler_.now() : Time::never();
+  for_each_priority(may_send(), [&](std::uint8_t priority) {
+    ready = std::min(ready, queues_[priority].ready());
+  });
   if (ready == Time::never()) return;
   const Time at = std::max({ready, wire_.free_at(), scheduler_.now()});
   if (at >= armed_) return;
@@ -32,52 +64,81 @@ void MacTx::arm() {
   scheduler_.at(at, call<&MacTx::start>(this));
 }
 
-Ring<MacTx::Waiting>* MacTx::next_queue(Time at) {
-  for (auto& queue : queues_)
-    if (!queue.empty() && queue.front().ready <= at) return &queue;
-  return nullptr;
-}
-
 void MacTx::start() {
   const Time now = scheduler_.now();
   if (armed_ == now) armed_ = Time::never();
-  if (wire_.free_at() > now) {
-    arm();
-    return;
+  if (wire_.free_at() <= now && !send_pause()) {
+    for_each_priority(nonempty_, [&](std::uint8_t priority) {
+      drop_void(queues_[priority], Queue::kResponse);
+      drop_void(queues_[priority], Queue::kRequest);
+      note_empty(priority);
+    });
+    const int priority = arbiter_.choose(ready_ones(now), nonempty_, [&](std::uint8_t p) {
+      return queues_[p].at(queues_[p].next(now)).front().packet->frame_bytes();
+    });
+    if (priority >= 0) send(static_cast<std::uint8_t>(priority));
   }
-  drop_void(Queue::kResponse);
-  drop_void(Queue::kRequest);
-  Ring<Waiting>* queue = next_queue(now);
-  if (queue == nullptr) {
-    arm();
-    return;
-  }
-  const auto which = static_cast<Queue>(queue - queues_.data());
-  Waiting waiting = queue->take();
-  Packet& packet = *waiting.packet;
-  waited_ += now - waiting.ready;
-  const Bytes frame = packet.frame_bytes();
-  const Bytes on_wire = packet.wire_bytes();
-  const Time end = wire_.send(now, on_wire);
-  packet.head = now + preamble_;
-  packet.tail = end - gap_;
-  ++packets_;
-  bytes_ += frame;
-  wire_bytes_ += on_wire;
-  count_parts(packet, frame);
-  busy_ += end - now;
-  probe(packet.tail, ProbeKind::kPacketSent, packet.work_request, packet.id,
-        static_cast<std::uint64_t>(packet.head.ps()), frame.count());
-  tap(packet, packet.tail, PacketDirection::kOutbound);
-  const Bytes payload = packet.payload_length;
-  link_->receive(std::move(waiting.packet));
-  freed(which, payload);
   arm();
 }
 
+bool MacTx::send_pause() {
+  if (!requester_.frame_is_due()) return false;
+  PacketRef packet = pool_.create();
+  packet->kind = FrameKind::kPause;
+  packet->eth.destination = kMacControlAddress;
+  packet->eth.source = mac_;
+  packet->pause = requester_.take_frame();
+  put_on_wire(std::move(packet));
+  return true;
+}
+
+PrioritySet MacTx::ready_ones(Time at) const {
+  unsigned set = 0;
+  for_each_priority(may_send(), [&](std::uint8_t priority) {
+    if (queues_[priority].ready() <= at) set |= priority_bit(priority);
+  });
+  return static_cast<PrioritySet>(set);
+}
+
+void MacTx::send(std::uint8_t priority) {
+  Queues& queues = queues_[priority];
+  const Queue which = queues.next(scheduler_.now());
+  Waiting waiting = queues.at(which).take();
+  note_empty(priority);
+  waited_ += scheduler_.now() - waiting.ready;
+  const Packet& packet = *waiting.packet;
+  const Bytes payload = packet.payload_length;
+  count_parts(packet, packet.frame_bytes());
+  put_on_wire(std::move(waiting.packet));
+  freed(which, payload);
+}
+
+void MacTx::put_on_wire(PacketRef packet) {
+  const Time now = scheduler_.now();
+  const Bytes frame = packet->frame_bytes();
+  const Bytes on_wire = packet->wire_bytes();
+  const Time end = wire_.send(now, on_wire);
+  packet->head = now + preamble_;
+  packet->tail = end - gap_;
+  ++packets_;
+  bytes_ += frame;
+  wire_bytes_ += on_wire;
+  busy_ += end - now;
+  if (packet->kind == FrameKind::kRoce)
+    probe(packet->tail, ProbeKind::kPacketSent, packet->work_request, packet->id,
+          static_cast<std::uint64_t>(packet->head.ps()), frame.count());
+  tap(*packet, packet->tail, PacketDirection::kOutbound);
+  link_->receive(std::move(packet));
+}
+
+void MacTx::note_empty(std::uint8_t priority) {
+  if (queues_[priority].empty())
+    nonempty_ = static_cast<PrioritySet>(nonempty_ & ~priority_bit(priority));
+}
+
 /// What is to be sent again, or not at all, need not leave.
-void MacTx::drop_void(Queue which) {
-  auto& queue = queues_[static_cast<std::size_t>(which)];
+void MacTx::drop_void(Queues& queues, Queue which) {
+  auto& queue = queues.at(which);
   while (!queue.empty() && queue.front().epoch.is_over()) {
     const Bytes payload = queue.front().packet->payload_length;
     queue.pop();
@@ -87,21 +148,24 @@ void MacTx::drop_void(Queue which) {
 }
 
 void MacTx::freed(Queue queue, Bytes payload) {
+  if (queue == Queue::kResponse) --responses_;
   if (queue == Queue::kRequest && request_started_)
     request_started_.function(request_started_.object, payload.count());
   if (queue == Queue::kResponse && response_started_) response_started_();
 }
 
 void MacTx::count_parts(const Packet& packet, Bytes frame) {
-  const Bytes filled = Bytes(EthernetHeader::kBytes) + packet.ip_bytes() + kFcsBytes;
+  const Bytes filled = packet.ethernet_bytes() + packet.ip_bytes() + kFcsBytes;
+  ++data_packets_;
   payload_bytes_ += packet.payload_length;
   padding_bytes_ += frame - filled + Bytes(packet.bth.pad_count);
   network_bytes_ += Bytes(packet.network_header_bytes());
 }
 
 void MacTx::report(const MetricScope& scope) const {
-  const Bytes headers = bytes_ - payload_bytes_ - padding_bytes_;
-  const Bytes ethernet((EthernetHeader::kBytes + kFcsBytes.count()) * packets_);
+  const Bytes pauses = kMinFrameBytes * (packets_ - data_packets_);
+  const Bytes headers = bytes_ - payload_bytes_ - padding_bytes_ - pauses;
+  const Bytes ethernet((EthernetHeader::kBytes + kFcsBytes.count()) * data_packets_);
   scope.count("tx_packets", packets_, "Ethernet frames sent");
   scope.bytes("tx_bytes", bytes_, "bytes of Ethernet frames sent, with FCS");
   scope.bytes("tx_wire_bytes", wire_bytes_, "the same with preamble and inter-packet gap");
@@ -113,10 +177,13 @@ void MacTx::report(const MetricScope& scope) const {
   scope.bytes("tx_headers.network", network_bytes_, "of tx_header_bytes: IP and UDP, or GRH");
   scope.bytes("tx_headers.transport", headers - ethernet - network_bytes_,
               "of tx_header_bytes: BTH, extension headers and ICRC");
+  scope.bytes("tx_pause_bytes", pauses, "of tx_bytes: pause frames");
   scope.count("tx_void", void_, "packets that had become void before they left");
   scope.time("tx.busy", busy_, "time the wire was taken by sending");
-  scope.time("tx.stalled.wire", waited_, "sum over packets of the wait for the wire");
+  scope.time("tx.stalled.wire", waited_, "sum over packets of the wait for the wire, paused or not");
   scope.count("tx.occupancy.max", most_queued_, "most packets waiting in one queue");
+  requester_.report(scope);
+  listener_.report(scope);
 }
 
 }  // namespace rnicsim

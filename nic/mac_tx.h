@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The transmit side of the Ethernet port: owns the wire's rate and two queues, responses before
-// requests (an acknowledgement never waits behind a message), computes the ICRC, and counts
-// preamble, FCS and inter-packet gap as time on the wire.
+// The transmit side of the Ethernet port: owns the wire's rate and of each priority two queues,
+// responses before requests (an acknowledgement never waits behind a message), computes the ICRC,
+// and counts preamble, FCS and inter-packet gap as time on the wire. Pause frames that the receive
+// side asks for go first; priorities that the other end has paused wait.
 //
 // An idle port starts a packet at once; otherwise one event stands for the end of the present one.
 // Approximates: the transmit buffer of a packet is free when its first bit leaves (one packet
@@ -20,6 +21,7 @@
 #include "model/scheduler.h"
 #include "model/units.h"
 #include "nic/epoch.h"
+#include "nic/port_config.h"
 
 namespace rnicsim {
 
@@ -31,12 +33,13 @@ struct MacTxConfig {
 class MacTx {
  public:
   enum class Queue : std::uint8_t { kResponse, kRequest };
-  MacTx(Scheduler& scheduler, BitRate rate, const MacTxConfig& config)
-      : scheduler_(scheduler),
-        config_(config),
-        wire_(rate),
-        preamble_(wire_.byte_time().of(kPreambleBytes)),
-        gap_(wire_.byte_time().of(kInterPacketGapBytes)) {}
+  struct Wiring {
+    Scheduler& scheduler;
+    PacketPool& packets;
+    BitRate rate;
+    MacAddress mac;
+  };
+  MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& port);
 
   /// `request_started` runs when a request packet has begun to leave, with its payload's bytes as
   /// argument (whatever argument it was made with); `response_started` when a response has.
@@ -48,13 +51,17 @@ class MacTx {
   /// Whether one more packet may be queued. Requests are bounded by the requester's transmit
   /// buffer.
   bool has_room(Queue queue) const {
-    return queue == Queue::kRequest ||
-           queues_[static_cast<std::size_t>(queue)].size() < config_.response_queue;
+    return queue == Queue::kRequest || responses_ < config_.response_queue;
   }
   /// Queues a packet that may leave from `ready` on (>= now). Within a queue order is kept. One
   /// whose epoch is over when its turn comes does not leave; its room is free as if it had.
   void enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch = {});
-  bool idle() const { return queues_[0].empty() && queues_[1].empty(); }
+  bool idle() const { return nonempty_ == 0 && !requester_.frame_is_due(); }
+  /// Asks the other end's sender to stop or go on.
+  PauseRequester& pause_requester() { return requester_; }
+  /// What the other end asks for.
+  PauseListener& pause_listener() { return listener_; }
+  std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
   std::uint64_t sent() const { return packets_; }
   std::uint64_t sent_bytes() const { return bytes_.count(); }
 
@@ -68,24 +75,48 @@ class MacTx {
     Time ready;
     Epoch epoch;
   };
-  void drop_void(Queue queue);
-  void freed(Queue queue, Bytes payload);
+  /// Of one priority.
+  struct Queues {
+    std::array<Ring<Waiting>, 2> of;
+    bool empty() const { return of[0].empty() && of[1].empty(); }
+    Time ready() const;
+    Queue next(Time at) const;
+    Ring<Waiting>& at(Queue queue) { return of[static_cast<std::size_t>(queue)]; }
+  };
+  PrioritySet may_send() const {
+    return static_cast<PrioritySet>(nonempty_ & ~listener_.paused());
+  }
   void arm();
   void start();
+  bool send_pause();
+  PrioritySet ready_ones(Time at) const;
+  void drop_void(Queues& queues, Queue queue);
+  void freed(Queue queue, Bytes payload);
+  void send(std::uint8_t priority);
+  void put_on_wire(PacketRef packet);
   void count_parts(const Packet& packet, Bytes frame);
-  Ring<Waiting>* next_queue(Time at);
+  void note_empty(std::uint8_t priority);
 
   Scheduler& scheduler_;
+  PacketPool& pool_;
+  MacAddress mac_;
   MacTxConfig config_;
+  PriorityMap priorities_;
   PacketSink* link_ = nullptr;
   Callback request_started_;
   Callback response_started_;
   Serialiser wire_;
   Time preamble_;
   Time gap_;
-  std::array<Ring<Waiting>, 2> queues_;
+  PrioritySet nonempty_ = 0;
+  PriorityArbiter arbiter_;
+  PauseRequester requester_;
+  PauseListener listener_;
+  std::array<Queues, kPriorities> queues_;
+  std::size_t responses_ = 0;
   Time armed_ = Time::never();
   std::uint64_t packets_ = 0;
+  std::uint64_t data_packets_ = 0;  ///< of these, without pause frames
   Bytes bytes_;
   Bytes wire_bytes_;
   Bytes payload_bytes_;
@@ -93,7 +124,7 @@ class MacTx {
   Bytes network_bytes_;  ///< headers below BTH and above Ethernet
   Time busy_;
   std::uint64_t void_ = 0;
-  Time waited_;  ///< ready packets waited for the wire
+  Time waited_;  ///< ready packets waited for the wire, or were paused
   std::size_t most_queued_ = 0;
 };
 

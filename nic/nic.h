@@ -37,6 +37,10 @@ struct NicWiring {
   Bytes max_read_request{512};
   bool elided_payload = false;
   std::uint64_t seed = 0;
+  /// The cable and its other end, for the room behind XOFF; the rate is port_rate.
+  Time propagation;
+  Bytes mtu{4200};
+  Time peer_response_time;
 };
 
 class Nic : public sc_core::sc_module {

@@ -37,6 +37,7 @@ void NicConfig::describe(Fields& fields) {
   fields.object("completer", completer, "takes acknowledgements");
   fields.object("cqe_writer", cqe_writer, "writes completion entries");
   fields.object("event_queue", event_queue, "event queues and their interrupt messages");
+  fields.object("port", port, "priorities of the Ethernet port, and how it pauses and is paused");
   fields.object("mac_tx", mac_tx, "transmit side of the port");
   fields.object("mac_rx", mac_rx, "receive side of the port");
   fields.list("stall", stall, ListLimits{0, 64}, "injected faults: blocks that stand still");

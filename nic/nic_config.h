@@ -17,6 +17,7 @@
 #include "nic/mac_rx.h"
 #include "nic/mac_tx.h"
 #include "nic/pcie_endpoint.h"
+#include "nic/port_config.h"
 #include "nic/read_responder.h"
 #include "nic/receive_queue.h"
 #include "nic/requester.h"
@@ -59,6 +60,7 @@ struct NicConfig {
   CompleterConfig completer;
   CqeWriterConfig cqe_writer;
   EventQueueConfig event_queue;
+  PortConfig port;
   MacTxConfig mac_tx;
   MacRxConfig mac_rx;
   std::vector<NicStall> stall;

@@ -171,6 +171,7 @@ QpAttributes Endpoint::ready_to_receive(std::size_t i, const Introduction& peer)
   rtr.remote_ip = peer.port.ip;
   rtr.remote_mac = peer.port.mac;
   rtr.udp_source_port = source_port(*qps[i]);
+  rtr.dscp = spec.dscp;
   rtr.receive_psn = first_psn(peer.qpns[i]);
   if (spec.transport != Transport::kRc) return rtr;
   rtr.max_dest_rd_atomic = spec.max_dest_rd_atomic;
@@ -251,6 +252,7 @@ void Endpoint::address(SendRequest& request, std::size_t qp) const {
   request.to.ip = peer_->port.ip;
   request.to.mac = peer_->port.mac;
   request.to.udp_source_port = source_port(*qps[qp]);
+  request.to.dscp = spec.dscp;
   request.remote_qpn = Qpn(peer_->qpns[qp]);
   request.remote_qkey = kQkey;
 }

@@ -26,7 +26,7 @@ std::vector<std::string> names_of(const Scenario& scenario,
 
 std::vector<std::string> port_names(const Scenario& scenario) {
   std::vector<std::string> names;
-  for (const HostSpec& host : scenario.hosts)
+  for (const HostSpec& host : scenario.machines())
     for (std::size_t i = 0; i < host.nics.size(); ++i)
       names.push_back("host." + host.name + ".nic" + std::to_string(i));
   return names;

@@ -13,7 +13,7 @@ constexpr std::uint8_t kFirstVariant = 1;
 constexpr std::size_t kNumberBytes = 8;  ///< a control message of this length says: done
 
 std::uint8_t log_keys_of(const Scenario& scenario, const std::string& host) {
-  for (const HostSpec& spec : scenario.hosts)
+  for (const HostSpec& spec : scenario.machines())
     if (spec.name == host) return spec.config.driver.log_keys;
   return 0;
 }

@@ -62,7 +62,7 @@ class WorkloadChecker {
                                 : w_.pattern == WorkloadPattern::kRkeyGuessing ? Operation::kRead
                                                                                : w_.operation;
     const Bytes headers = header_bytes(operation, w_.transport, fabric);
-    const Bytes mtu = fabric.link.config.mtu;
+    const Bytes mtu = fabric.smallest_mtu();
     if (w_.path_mtu + headers > mtu)
       fail("path_mtu", to_text(w_.path_mtu) + " of payload and " + to_text(headers) +
                            " of headers do not fit fabric.link.mtu, " + to_text(mtu));

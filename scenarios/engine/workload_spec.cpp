@@ -68,6 +68,9 @@ void WorkloadSpec::describe_connection(Fields& f) {
           "how often, before the queue pair gives up with \"retry exceeded\"");
   f.field("rnr_retry", rnr_retry, range(0, 7),
           "how often it tries again when the peer has no receive posted; 7: for ever");
+  f.field("dscp", dscp, range(0, 63),
+          "differentiated services code point of its packets, from which ports and switches tell "
+          "their priority: 26 is priority 3 by default");
   f.field("min_rnr_timer", min_rnr_timer, range(0, 31),
           "code (IBTA table 46) of the pause that the receiver asks for then; 12: 0.64 ms");
   f.optional("receive_depth", receive_depth, range(1, 32768),

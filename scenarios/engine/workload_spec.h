@@ -116,6 +116,7 @@ struct WorkloadSpec {
   std::uint8_t retry_count = 7;
   std::uint8_t rnr_retry = 7;
   std::uint8_t min_rnr_timer = 12;
+  std::uint8_t dscp = 26;
   std::optional<std::uint32_t> receive_depth;
 
   Operation operation = Operation::kWrite;
