@@ -43,9 +43,10 @@
 
 namespace rnicsim {
 
-/// The cable at a port, as far as buffer and wire must know it.
+/// The cable at a port, as far as buffer and wire must know it. Where nothing is plugged in nothing
+/// ever leaves, at any rate.
 struct SwitchPortSetup {
-  BitRate rate;
+  BitRate rate = BitRate::gbps(1);
   Time propagation;
   Bytes largest_frame;
   Time peer_response_time;  ///< how soon the other end obeys a pause, for the headroom
@@ -67,8 +68,8 @@ class Switch : public sc_core::sc_module, private Egress::Owner {
   std::uint16_t ports() const { return static_cast<std::uint16_t>(ports_.size()); }
   PacketSink& port(std::uint16_t port);
   void connect(std::uint16_t port, PacketSink& link) { ports_[port]->egress.connect(link); }
-  /// The ways from here, which is `node` of the topology, to each of `destinations` end points. Must
-  /// outlive the switch or the next call.
+  /// The ways from here, which is `node` of the topology, to each of `destinations` end points.
+  /// Must outlive the switch or the next call.
   void set_routes(const Routes& routes, std::uint32_t node, std::uint32_t destinations) {
     routes_ = &routes;
     node_ = node;

@@ -195,6 +195,15 @@ TEST_CASE("a packet to nobody is dropped and counted") {
   CHECK(bench.the_switch.port_totals(0).dropped_bytes == Bytes(4 * 4158));
 }
 
+TEST_CASE("a switch has ports where nothing is plugged in") {
+  Scheduler scheduler{"scheduler"};
+  PacketPool pool;
+  Switch the_switch("switch", {scheduler, pool, 1, 1}, SwitchConfig{}, {{}, {}});
+  CHECK(the_switch.ports() == 2);
+  CHECK(the_switch.idle());
+  CHECK(the_switch.port_totals(1).sent_packets == 0);
+}
+
 TEST_CASE("a damaged frame ends at a switch that stores it") {
   SwitchBench bench(SwitchConfig{});
   PacketRef packet = bench.ends[0].make({2, 1});
