@@ -60,6 +60,8 @@ std::vector<ConfigEntry> entries_of(const Found& found) {
       return entries_of<HostConfig>(*found.preset);
     case PresetKind::kNic:
       return entries_of<NicConfig>(*found.preset);
+    case PresetKind::kSwitch:
+      return entries_of<SwitchConfig>(*found.preset);
     case PresetKind::kLink:
       break;
   }
