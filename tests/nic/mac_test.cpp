@@ -29,7 +29,7 @@ struct Wire : PacketSink {
 
 struct TxBench {
   explicit TxBench(BitRate rate, std::uint32_t response_queue = 64)
-      : mac(scheduler, rate, {response_queue}) {
+      : mac({scheduler, pool, rate, {}}, {response_queue}, {}) {
     mac.connect(wire, call<&TxBench::started>(this), call<&TxBench::response_started>(this));
   }
   void response_started() { responses_started.push_back(scheduler.now()); }
@@ -240,13 +240,22 @@ struct Parsed : ParsedPacketSink {
 
 struct RxBench {
   explicit RxBench(Bytes buffer = Bytes(1 << 20))
-      : mac(scheduler, clock, config(buffer), "nic.mac_rx") {
+      : tx({scheduler, pool, BitRate::gbps(100), {}}, {}, {}),
+        mac({scheduler, clock, tx, {}, "nic.mac_rx"}, config(buffer), port()) {
+    tx.connect(wire, {}, {});
     mac.connect(requests, responses);
   }
   static MacRxConfig config(Bytes buffer) {
     MacRxConfig c;
     c.receive_buffer = buffer;
     return c;  // parser: latency 8, interval 2
+  }
+  /// All packets here have priority 0.
+  static PortConfig port() {
+    PortConfig p;
+    p.lossless = {0};
+    p.headroom = Bytes(0);
+    return p;
   }
   PacketRef packet(Opcode opcode, std::uint32_t payload) {
     PacketRef packet = pool.create();
@@ -265,6 +274,8 @@ struct RxBench {
   PacketPool pool;
   Scheduler scheduler{"scheduler"};
   Clock clock{Frequency::mhz(400)};
+  Wire wire{scheduler};
+  MacTx tx;
   MacRx mac;
   Parsed requests;
   Parsed responses;
@@ -366,7 +377,7 @@ TEST_CASE("a packet that does not fit the receive buffer ends the run as a lossl
     CHECK(broken.kind() == "lossless_drop");
     CHECK(broken.where() == "nic.mac_rx");
     CHECK(broken.when() == 20_ns);
-    CHECK(std::string(broken.what()).find("156 B more") != std::string::npos);
+    CHECK(std::string(broken.what()).find("156 B are needed by now") != std::string::npos);
   }
 }
 
