@@ -334,7 +334,8 @@ TEST_CASE("a WQE whose last line does not come is fetched when the wait for it i
   REQUIRE(bench.host.memory.of(DmaPurpose::kSendQueue).size() == 1);
   CHECK(bench.host.memory.of(DmaPurpose::kSendQueue)[0].begin ==
         kClock.after(rung + 1_us, Cycles(8)));
-  // Once the page has been quiet for that time, it gathers lines again.
+  // Once the page has been quiet for that time, it gathers lines again; a command takes longer.
+  bench.driver().query_qp(Qpn(1));
   bench.wire.packets.clear();
   bench.host.memory.log.clear();
   bench.driver().post(Qpn(1), inlined(bench, 132));
