@@ -20,6 +20,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <systemc>
 #include <vector>
@@ -197,11 +198,10 @@ std::vector<Row> rows_of(const Workload& workload, const Measured& m) {
 /// Says on which one it failed.
 std::optional<Measured> measure_all(const Workload& workload, unsigned repeat, bool in_process) {
   const std::vector<Scenario> simulations = simulations_of(workload);
-  if (in_process && simulations.size() != 1) {
-    std::cerr << "rnicsim_bench: " << workload.name << " is " << simulations.size()
-              << " simulations, of which one process can run one\n";
-    return std::nullopt;
-  }
+  if (in_process && simulations.size() != 1)
+    throw std::invalid_argument(
+        fmt::format("{} is {} simulations, of which one process can run one", workload.name,
+                    simulations.size()));
   Measured sum;
   for (const Scenario& scenario : simulations) {
     const std::optional<Measured> m = best_of(scenario, repeat, in_process);
