@@ -5,19 +5,11 @@
 #include <initializer_list>
 
 #include "model/random.h"
+#include "tests/support/two_servers.h"
 
 namespace rnicsim::stress {
 
 namespace {
-
-Scenario two_servers(std::uint64_t seed) {
-  Scenario scenario;
-  scenario.seed = seed;
-  scenario.hosts.resize(2);
-  scenario.hosts[0].name = "A";
-  scenario.hosts[1].name = "B";
-  return scenario;
-}
 
 std::uint32_t one_of(Random& random, std::initializer_list<std::uint32_t> values) {
   return values.begin()[random.below(values.size())];
@@ -71,7 +63,8 @@ Settings mixed(std::uint64_t seed) {
   s.late_receives = random.below(2) == 0;
   s.max_reads = static_cast<std::uint8_t>(one_of(random, {1, 2, 16}));
   s.rnr_timer = static_cast<std::uint8_t>(one_of(random, {1, 2, 4}));
-  s.scenario = two_servers(s.seed);
+  s.scenario = test::two_servers();
+  s.scenario.seed = s.seed;
   for (HostSpec& host : s.scenario.hosts) {
     NicConfig& nic = host.nics[0].config;
     vary_nic(random, nic);
@@ -115,7 +108,9 @@ Settings without_faults(std::uint64_t seed) {
 Settings with_faults(std::uint64_t seed) {
   Settings s = mixed(seed);
   Random random = faults_of(s);
-  vary_faults(random, s.scenario, 0.01, true);
+  // Where a message must come through at one go a few losses more exhaust its retries.
+  const Retransmission mode = s.scenario.hosts[0].nics[0].config.retransmitter.mode;
+  vary_faults(random, s.scenario, mode == Retransmission::kGoBack0 ? 0.003 : 0.01, true);
   return s;
 }
 
