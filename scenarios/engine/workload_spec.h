@@ -25,6 +25,7 @@ enum class Operation : std::uint8_t {
   kRead,
   kSend,
   kSendImm,
+  kSendInvalidate,
   kCompareSwap,
   kFetchAdd,
 };
@@ -83,7 +84,8 @@ constexpr bool is_atomic(Operation operation) {
   return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
 }
 constexpr bool is_send(Operation operation) {
-  return operation == Operation::kSend || operation == Operation::kSendImm;
+  return operation == Operation::kSend || operation == Operation::kSendImm ||
+         operation == Operation::kSendInvalidate;
 }
 /// It names memory of the target.
 constexpr bool has_remote_address(Operation operation) { return !is_send(operation); }
