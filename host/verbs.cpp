@@ -138,7 +138,8 @@ Result<QueuePair*> Verbs::create_qp(CpuTask& task, const QueuePairInit& init) {
   const std::uint32_t qpn = rings.value.qpn.value();
   if (qps_.size() <= qpn) qps_.resize(qpn + 1);
   qps_[qpn] = std::make_unique<QueuePair>(rings.value, init);
-  driver_.events().subscribe(abi::EventType::kQpError, qpn, &async_);
+  for (const auto type : {abi::EventType::kQpError, abi::EventType::kSqDrained})
+    driver_.events().subscribe(type, qpn, &async_);
   return qps_[qpn].get();
 }
 
@@ -146,7 +147,8 @@ Errno Verbs::destroy_qp(CpuTask& task, QueuePair* qp) {
   const std::uint32_t qpn = qp->qpn().value();
   const Errno result = driver_.destroy_qp(task, qp->qpn());
   if (result != Errno::kOk) return result;
-  driver_.events().unsubscribe(abi::EventType::kQpError, qpn);
+  for (const auto type : {abi::EventType::kQpError, abi::EventType::kSqDrained})
+    driver_.events().unsubscribe(type, qpn);
   qps_[qpn].reset();
   return Errno::kOk;
 }

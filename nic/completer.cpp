@@ -333,8 +333,10 @@ bool Completer::complete_some(NicQueuePair& qp, Time ready) {
       ++completed_;
     else
       qp.flushing = true;
+    qp.ended = front.id.index() + 1;
     qp.outstanding.pop();
   }
+  check_drained(qp);
   if (qp.outstanding.empty() && !qp.started) retransmitter_->stop_timer(qp);
   if (qp.failed) return !qp.outstanding.empty() || flush_unsent(qp, ready);
   if (answered) requester_->ready(qp);
@@ -351,6 +353,7 @@ bool Completer::flush_unsent(NicQueuePair& qp, Time ready) {
     message.opcode = wqe.opcode;
     message.id = wqe.id;
     complete(qp, message, std::exchange(qp.failure, CompletionStatus::kFlushed), ready);
+    qp.ended = wqe.id.index() + 1;
     ++qp.sending;
   }
   qp.offset = 0;
@@ -393,6 +396,12 @@ void Completer::retry_failed(std::uint64_t qpn) {
   if (qp.outstanding.empty() || qp.failed) return;
   const CompletionStatus status = qp.outstanding.front().local_error;
   if (status != CompletionStatus::kSuccess) fail(qp, *context, status, w_.scheduler.now());
+}
+
+void Completer::check_drained(NicQueuePair& qp) {
+  if (!qp.tells_drained || !qp.is_drained()) return;
+  qp.tells_drained = false;
+  w_.cqe_writer.tell_drained(qp.qpn);
 }
 
 void Completer::forget(NicQueuePair& qp) { retransmitter_->stop_timer(qp); }
@@ -442,7 +451,7 @@ void Completer::stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState 
   context.state = state;
   w_.contexts.mark_dirty(qp.qpn.value());
   qp.failed = true;
-  qp.paused = false;
+  qp.paused = qp.tells_drained = false;
   qp.send_cqn = context.send_cqn;
   qp.void_window();
   ++qp.port_epoch;

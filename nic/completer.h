@@ -4,6 +4,7 @@
 // host memory (dma_engine, lkey with local write right); a NAK or a gap has things sent again
 // (retransmitter), or fails the message it names and puts the queue pair in error. Messages
 // complete in the order in which they were posted, a READ when its data have been handed to PCIe.
+// A send queue that has drained (SQD) is told by an event behind the entries of what it completed.
 // Work behind a failure is flushed in order. Unsignaled work requests complete silently unless they
 // fail.
 //
@@ -79,6 +80,8 @@ class Completer : public ParsedPacketSink, private DmaEngine::Client {
   void enter_error(NicQueuePair& qp, abi::QpContext& context, CompletionStatus cause) {
     enter_error(qp, context, cause, w_.scheduler.now());
   }
+  /// A send queue that drains, if software asked for it: has it ended what it had begun?
+  void check_drained(NicQueuePair& qp);
   /// The queue pair is about to be reset.
   void forget(NicQueuePair& qp);
   /// A completion queue was overrun: the queue pairs that complete there go to error.

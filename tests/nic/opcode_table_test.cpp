@@ -217,8 +217,7 @@ std::string response_expected(QpState state, Situation situation, Opcode opcode)
   if (state != QpState::kRts && state != QpState::kSqd) return "-";
   const std::string bad = rnicsim::name_of(CompletionStatus::kBadResponse);
   const bool acknowledge = opcode == Opcode::kAcknowledge;
-  // What is asked again while the send queue drains waits until it runs again.
-  const char* again = state == QpState::kRts ? "asked again" : "-";
+  const char* again = "asked again";  // also while the send queue drains
   switch (situation) {
     case Situation::kWriteSent:
       return acknowledge ? "completes" : "-";
