@@ -214,11 +214,11 @@ std::uint32_t Responder::read_span(const Packet& packet, std::uint32_t mtu) {
       std::max<std::uint64_t>(divide_up(std::uint64_t{packet.reth.dma_length}, mtu), 1));
 }
 
-/// Opcode sequence and lengths (IBTA 9.7.4.1.3, 9.7.4.1.6).
+/// Reserved opcodes, opcode sequence and lengths (IBTA 9.7.4.1.3, 9.7.4.1.4, 9.7.4.1.6).
 bool Responder::well_formed(const Packet& packet, const NicQueuePair& qp,
                             const abi::QpContext& context) const {
   const Opcode opcode = packet.bth.opcode;
-  if (begins(opcode) == qp.receiving) return false;
+  if (!is_request(opcode) || begins(opcode) == qp.receiving) return false;
   if (!begins(opcode) && is_send(opcode) != qp.receiving_send) return false;
   if (needs_receive(packet) && context.srqn == 0 &&
       (context.flags & abi::QpContext::kHasReceiveQueue) == 0)
@@ -424,7 +424,7 @@ void Responder::refuse(Slot& slot, NicQueuePair& qp, abi::QpContext& context, Na
 }
 
 /// An unreliable connection loses messages silently (IBTA 9.8.2): a gap ends the present one, and
-/// the next begins with a first packet.
+/// so does the first packet of another, with which the next begins.
 bool Responder::judge_unreliable(Slot& slot, NicQueuePair& qp, abi::QpContext& context) {
   const Packet& packet = *slot.packet;
   const Opcode opcode = packet.bth.opcode;
@@ -435,6 +435,7 @@ bool Responder::judge_unreliable(Slot& slot, NicQueuePair& qp, abi::QpContext& c
       context.expected_psn = packet.bth.psn;
       qp.receiving = false;
     }
+    if (starts_message(opcode)) qp.receiving = false;
     const bool usable = is_defined(WireTransport::kUc, opcode) && well_formed(packet, qp, context);
     const auto taken = usable ? claim(slot, qp, context) : ReceiveQueues::Taken::kEmpty;
     if (taken == ReceiveQueues::Taken::kWait) return false;

@@ -116,6 +116,27 @@ TEST_CASE(
   CHECK(bench.holds(0x1400, 104, 8));
 }
 
+TEST_CASE("a message that begins inside another ends it, and is taken itself") {
+  Bench bench(Transport::kUc);
+  bench.post_receive(0x1000, 3000);
+  bench.give({bench.packet(Opcode::kSendFirst, 100, 1024),
+              bench.packet(Opcode::kSendMiddle, 101, 1024),
+              bench.packet(Opcode::kSendFirst, 102, 1024),  // 100 had been going on
+              bench.write(Opcode::kWriteFirst, 103, 1024, 0x4000, 1032),
+              bench.packet(Opcode::kSendLast, 104, 8),  // of no message
+              bench.write(Opcode::kWriteOnly, 105, 8, 0x5000, 8),
+              bench.packet(Opcode::kSendOnly, 106, 40)});
+  CHECK(bench.said().empty());
+  CHECK(bench.dropped() == 1);
+  CHECK(bench.holds(0x4000, 103, 1024));
+  CHECK(bench.holds(0x5000, 105, 8));
+  const auto entries = bench.driver().poll(Cqn(1));
+  REQUIRE(entries.size() == 1);  // they all shared the one receive
+  CHECK(entries[0].status == CompletionStatus::kSuccess);
+  CHECK(entries[0].byte_count == 40);
+  CHECK(bench.holds(0x1000, 106, 40));
+}
+
 TEST_CASE("an unreliable connection drops what it may not do, in silence") {
   Bench bench(Transport::kUc);
   PacketRef wrong_key = bench.write(Opcode::kWriteOnly, 100, 8, 0, 8);
