@@ -97,7 +97,11 @@ Errno Verbs::req_notify_cq(CpuTask& task, CompletionQueue* cq, bool solicited_on
 }
 
 CompletionQueue* Verbs::get_cq_event(CpuTask& task, CompletionChannel* channel) {
-  const Cqn cqn(channel->events().wait(task).object);
+  const DeviceEvent event = channel->events().wait(task);
+  const Cqn cqn(event.object);
+  probe_(task.now(), ProbeKind::kProgramWoken, {}, 0,
+         static_cast<std::uint64_t>(event.delivered.ps()),
+         std::uint64_t{driver_.nic()} << 32 | cqn.value());
   const auto at =
       std::find_if(cqs_.begin(), cqs_.end(), [cqn](auto& cq) { return cq->cqn() == cqn; });
   (*at)->got_event();  // a queue that is destroyed takes its events along

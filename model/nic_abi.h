@@ -239,6 +239,9 @@ enum class EventType : std::uint8_t {
   kInvalid = 0xff,
 };
 
+/// "completion, cq", "send queue drained, qp": the object's number goes behind it.
+const char* name_of(EventType type);
+
 /// 64 B, written by DMA, followed by an MSI-X message. 1: type(8); 8: object(32): cqn, qpn, srqn;
 /// 63: owner(1), as a CQE's.
 struct Eqe {

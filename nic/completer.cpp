@@ -456,8 +456,9 @@ void Completer::stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState 
   qp.void_window();
   ++qp.port_epoch;
   retransmitter_->stop_timer(qp);
-  probe(w_.scheduler.now(), ProbeKind::kQpError, {}, 0, qp.qpn.value(),
-        static_cast<std::uint64_t>(cause));
+  probe(w_.scheduler.now(),
+        state == QpState::kSqe ? ProbeKind::kSendQueueError : ProbeKind::kQpError, {}, 0,
+        qp.qpn.value(), static_cast<std::uint64_t>(cause));
 }
 
 void Completer::complete(const NicQueuePair& qp, const OutstandingMessage& message,

@@ -52,7 +52,7 @@ void CqeWriter::write_front() {
   }
   submit(*context);
   look_ahead(cqn, *context);
-  completion_events_.written(cqn, *context, queue_.front().solicited);
+  completion_events_.written(cqn, *context, queue_.front().solicited, queue_.front().work_request);
   pop_front();
 }
 

@@ -151,7 +151,8 @@ bool Responder::judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& con
   if (is_atomic(packet.bth.opcode) && atomics_claimed_ >= w_.atomics.capacity()) return false;
   if (!judge_key(slot, qp, context)) return false;
   if (slot.check.state == KeyCheck::State::kNak) {
-    fail_receive(slot, qp, CompletionStatus::kFlushed);
+    // A WRITE with immediate data that has taken a receive (IBTA 11.6.2).
+    fail_receive(slot, qp, CompletionStatus::kLocalAccessError);
     refuse(slot, qp, context, NakCode::kRemoteAccessError);
   } else if (slot.verdict == Verdict::kTake) {
     accept(slot, qp, context);

@@ -19,6 +19,9 @@
 // 10.8.3.3). A key that may not be invalidated is a fault of class J (IBTA 9.9.3, as in Linux'
 // rdma_rxe): the receive completes in error, the queue pair is in error, the SEND is acknowledged.
 //
+// Differs: of an unreliable connection with a shared receive queue, too, a message that is cut off
+// leaves its receive to the next one (IBTA: it completes in error).
+//
 // An acknowledgement that finds the port's response queue full waits, and everything behind it; so
 // does a completion entry that finds the CQE writer full.
 #pragma once

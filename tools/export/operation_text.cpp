@@ -34,6 +34,8 @@ std::string deed_text(const WorkloadSpec& w) {
       return fmt::format("{} sends {} with immediate to {}", w.from, size, w.to);
     case Operation::kCompareSwap:
       return fmt::format("{} compares and swaps {} of {}", w.from, size, w.to);
+    case Operation::kBindWindow:
+      return fmt::format("{} binds a window of {} and frees it", w.from, size);
     case Operation::kFetchAdd:
       break;
   }
@@ -42,6 +44,7 @@ std::string deed_text(const WorkloadSpec& w) {
 
 std::string handed_over_text(const WorkloadSpec& workload) {
   const Operation operation = operation_in(workload);
+  if (is_local(operation)) return "its queue pair's number";
   if (is_send(operation)) return "which queue pairs it may send to";
   const char* verb = operation == Operation::kRead ? "read"
                      : is_atomic(operation)        ? "operate"
