@@ -69,6 +69,12 @@ SendWqe SendWqe::decode(const std::uint8_t* wqe, const abi::ControlSegment& cont
   return out;
 }
 
+OutstandingRead* NicQueuePair::find_read(WorkRequestId id) {
+  for (std::size_t i = 0; i < reads.size(); ++i)
+    if (reads.at(i).id == id) return &reads.at(i);
+  return nullptr;
+}
+
 void NicQueuePair::retire_wqes() {
   while (!to_send.empty() && first_wqe != sending && to_send.front().gathering == 0) {
     const SendWqe& front = to_send.front();

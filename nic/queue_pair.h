@@ -209,6 +209,8 @@ struct NicQueuePair {
   bool is_drained() const { return static_cast<std::int32_t>(ended - begun) >= 0; }
   SendWqe& wqe(std::uint32_t number) { return to_send.at(number - first_wqe); }
   bool has_wqe_to_send() const { return sending - first_wqe < to_send.size(); }
+  /// Null: it needs no answer, or has completed.
+  OutstandingRead* find_read(WorkRequestId id);
   /// Drops WQEs that are cut up and gathered, and with them their prefetched blocks.
   void retire_wqes();
   /// Makes void what stands in the transmit window.

@@ -1,32 +1,21 @@
 // SPDX-License-Identifier: MIT
 // The responder: takes request packets (IBTA 9.7.4 for reliable connections, 9.8 for unreliable
-// ones), checks PSN and opcode sequence, finds a receive for SENDs and immediate data, checks the
-// rkey over the whole RETH DMA length at a message's first packet, has the payload written straight
-// into host memory (dma_engine), executes atomics (atomic_unit), and answers.
+// ones) in arrival order, has them judged, has the payload of accepted ones written straight into
+// host memory (dma_engine), has atomics executed (atomic_unit), writes the completion entries of
+// receives, has the answers sent.
 //
-// One pipeline for all queue pairs. Packets are judged in arrival order; up to `window` of them
-// translate and write at once, their DMA is issued in order, and they leave in order: with the
-// completion entry of a receive, and with an acknowledgement, which is sent when the payload has
-// been handed to PCIe in order: a posted write has no completion, so this is no landing. Of
-// acknowledgements that are due at once only the last is sent. READs, and what must stay behind
-// them, are handed to the read responder. A refused access writes nothing: NAK, then the queue pair
-// is in error and its receives are flushed. Duplicates: WRITEs and SENDs are acknowledged again and
-// written nowhere, READs answered again, atomics answered from the saved result.
+// One pipeline for all queue pairs. Packets are judged one after another; one that waits for an
+// entry holds up those behind it. Up to `window` translate and write at once, their DMA is issued
+// in order, and they leave in order: with the completion entry of a receive, and with an
+// acknowledgement, which is sent when the payload has been handed to PCIe in order: a posted write
+// has no completion, so this is no landing. An acknowledgement that finds the port's response queue
+// full waits, and everything behind it; so does a completion entry that finds the CQE writer full.
 //
-// SEND with invalidate: when its data have been handed to PCIe the key goes (key_operations), then
-// the receive completes; requests of the same queue pair behind it, which alone could use the key,
-// are judged after that. READs that are still owed then are refused: who sends it fences (IBTA
-// 10.8.3.3). A key that may not be invalidated is a fault of class J (IBTA 9.9.3, as in Linux'
-// rdma_rxe): the receive completes in error, the queue pair is in error, the SEND is acknowledged.
-//
-// Differs: of an unreliable connection with a shared receive queue, too, a message that is cut off
-// leaves its receive to the next one (IBTA: it completes in error).
-//
-// An acknowledgement that finds the port's response queue full waits, and everything behind it; so
-// does a completion entry that finds the CQE writer full.
+// Its parts: request_judge (PSN, opcodes, keys; with request_check and message_receiver),
+// late_refusal (accepted, but cannot be carried out), remote_invalidation (SEND with invalidate),
+// acknowledger (ACK, NAK, coalescing), receive_flusher (queue pairs in error). What they know of a
+// packet is an inbound_request. READs, and what must stay behind them, go to the read responder.
 #pragma once
-
-#include <vector>
 
 #include "model/clock.h"
 #include "model/config_reader.h"
@@ -35,16 +24,17 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
-#include "nic/atomic_unit.h"
-#include "nic/cqe_writer.h"
+#include "nic/acknowledger.h"
 #include "nic/dma_engine.h"
-#include "nic/key_operations.h"
+#include "nic/inbound_request.h"
+#include "nic/late_refusal.h"
 #include "nic/mac_rx.h"
-#include "nic/mac_tx.h"
-#include "nic/nic_port.h"
+#include "nic/message_receiver.h"
 #include "nic/queue_pair.h"
+#include "nic/receive_flusher.h"
 #include "nic/receive_pool.h"
-#include "nic/receive_queue.h"
+#include "nic/remote_invalidation.h"
+#include "nic/request_judge.h"
 
 namespace rnicsim {
 
@@ -78,14 +68,11 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
     bool restarts_messages;  ///< go_back_0: after a gap a message is taken from its first packet
   };
   Responder(const Wiring& wiring, const ResponderConfig& config);
-  void connect(Completer& completer, ReadResponder& read_responder) {
-    completer_ = &completer;
-    read_responder_ = &read_responder;
-  }
+  void connect(Completer& completer, ReadResponder& read_responder);
 
   void receive(PacketRef packet, Time ready) override;
   /// The port's response queue has room again.
-  void response_started();
+  void response_started() { acknowledger_.response_started(); }
   /// The CQE writer has room again.
   void go_on();
   /// The queue pair is in error: the receives posted to it complete as flushed, in order, behind
@@ -99,7 +86,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   /// has_passed(judged()) holds.
   std::uint64_t judged() const { return dma_.next(); }
   bool has_passed(std::uint64_t judged) const { return dma_.first() >= judged; }
-  bool idle() const { return slots_.empty() && flushing_.empty(); }
+  bool idle() const { return arrivals_.empty() && requests_.empty() && flusher_.idle(); }
 
   Probe probe;
   /// A fault: takes nothing within [from, until).
@@ -107,64 +94,16 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   void report(const MetricScope& scope) const;
 
  private:
-  enum class Verdict : std::uint8_t { kTake, kAcknowledge, kNak, kRead, kAtomic, kAgain, kDrop };
-  /// A packet between the parser and its answer.
-  struct Slot {
+  using Verdict = InboundRequest::Verdict;
+  /// A packet that has come from the parser and has not had its turn.
+  struct Arrival {
     PacketRef packet;
-    Time ready;  ///< when its present stage is done
-    KeyCheck check;
-    bool entered = false;  ///< has passed the pipeline
-    bool check_begun = false;
-    bool again = false;         ///< a READ that has been answered before
-    bool refused_late = false;  ///< its key went, or its memory cannot be written
-    bool cqe_due = false;
-    bool executed = false;      ///< an atomic
-    bool invalidates = false;   ///< takes a key away, and has not yet
-    bool invalidating = false;  ///< the operation is under way
-    bool class_j = false;       ///< it was refused
-    Verdict verdict = Verdict::kTake;
-    KeyFault fault = KeyFault::kNone;
-    Aeth aeth;
-    Psn ack_psn;
-    Time key_since;
-    VirtualAddress address;  ///< where its payload goes
-    ReceivePool::Handle receive;
-    std::uint64_t offset = 0;  ///< of a SEND's payload in its message
-    abi::Cqe cqe;
-    AtomicUnit::Ticket ticket = 0;
-    std::uint64_t original = 0;
-  };
-  /// A queue pair whose receives are flushed once the packets before `behind` are through.
-  struct Flushing {
-    NicQueuePair* qp;
-    std::uint64_t behind;
+    Time ready;
   };
 
   void pump();
-  bool judge(Slot& slot);
-  bool judge_reliable(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  bool judge_unreliable(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  bool judge_datagram(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  bool judge_sequence(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  void judge_duplicate(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  void judge_gap(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  bool well_formed(const Packet& packet, const NicQueuePair& qp,
-                   const abi::QpContext& context) const;
-  bool length_fits(const Packet& packet, const NicQueuePair& qp, std::uint32_t mtu) const;
-  bool has_resources(const Packet& packet, NicQueuePair& qp, const abi::QpContext& context,
-                     bool again) const;
-  static bool needs_receive(const Packet& packet);
-  bool fits_receive(const Packet& packet, const NicQueuePair& qp) const;
-  ReceiveQueues::Taken claim(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  bool judge_key(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context);
-  void begin_check(Slot& slot, const NicQueuePair& qp, const abi::QpContext& context);
-  void accept(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  void accept_payload(Slot& slot, NicQueuePair& qp, abi::QpContext& context);
-  void owe_completion(Slot& slot, NicQueuePair& qp, const abi::QpContext& context);
-  void refuse(Slot& slot, NicQueuePair& qp, abi::QpContext& context, NakCode code);
-  void fail_receive(Slot& slot, NicQueuePair& qp, CompletionStatus status);
-  void hand_over(Slot& slot);
-  static std::uint32_t read_span(const Packet& packet, std::uint32_t mtu);
+  InboundRequest* next_to_judge();
+  void hand_over(InboundRequest& request);
 
   void begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) override;
   bool may_move(std::uint64_t sequence, DmaEngine::Job& job) override;
@@ -177,60 +116,36 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   void left() override { pump(); }
   void prefix(const DmaEngine::Job& job, std::uint8_t* to) override;
 
-  void cancel(Slot& slot);
   void executed(std::uint64_t sequence);
+  bool write_completion(InboundRequest& request);
   void drain() { dma_.drain(); }
-  bool refuse_late(Slot& slot);
-  bool write_completion(Slot& slot);
-  bool answer(Slot& slot);
-  static void forget_answers(NicQueuePair& qp, Psn psn);
-  bool is_coalesced(const Slot& slot);
-  bool send_acknowledge(Slot& slot, NicQueuePair& qp, const abi::QpContext& context);
-  bool waits_for_key(const Slot& next);
-  bool invalidate(Slot& slot);
-  void invalidated();
-  bool fail_invalidation(Slot& slot);
-  void flush_waiting();
-  bool flush_some(NicQueuePair& qp);
-  Slot& slot(std::uint64_t sequence) { return slots_.at(sequence - dma_.first()); }
+  InboundRequest& request(std::uint64_t sequence) { return requests_.at(sequence - dma_.first()); }
 
   Wiring w_;
   ResponderConfig config_;
   Completer* completer_ = nullptr;
-  ReadResponder* read_responder_ = nullptr;
   Pipeline pipeline_;
   Pipeline& context_port_;
-  Pipeline ack_pipeline_;
   DmaEngine dma_;
-  ReceivePool receives_;
-  Ring<Slot> slots_;  ///< those judged are the jobs of dma_, in order
-  Ring<Flushing> flushing_;
+  ReceivePool pool_;
+  Ring<Arrival> arrivals_;
+  Ring<InboundRequest> requests_;  ///< the jobs of dma_ and, behind them, the one being judged
+  MessageReceiver messages_;
+  RequestJudge judge_;
+  LateRefusal refusals_;
+  RemoteInvalidation invalidation_;
+  Acknowledger acknowledger_;
+  ReceiveFlusher flusher_;
   bool pumping_ = false;
-  Time waits_since_ = Time::never();
-  bool waits_for_port_ = false;
   bool waits_for_writer_ = false;
-  Time port_since_;
+  Time waits_since_ = Time::never();
   Time writer_since_;
-
-  std::uint64_t requests_ = 0;
-  std::uint64_t messages_ = 0;
-  Bytes written_;
-  std::uint64_t acks_ = 0;
-  std::uint64_t coalesced_ = 0;
-  std::uint64_t naks_ = 0;
-  std::uint64_t rnr_naks_ = 0;
-  std::uint64_t reads_ = 0;
-  std::uint64_t atomics_ = 0;
-  std::uint32_t invalidating_ = 0;     ///< slots that have yet to take a key away
-  std::uint64_t atomics_claimed_ = 0;  ///< judged, and not yet through
-  std::uint64_t duplicates_ = 0;
-  std::uint64_t out_of_sequence_ = 0;
-  std::uint64_t flushed_ = 0;
-  std::uint64_t dropped_ = 0;
   Time stalled_window_;
-  Time stalled_port_;
   Time stalled_writer_;
-  std::size_t most_slots_ = 0;
+  std::uint64_t received_ = 0;
+  std::uint64_t dropped_ = 0;
+  Bytes written_;
+  std::size_t most_inside_ = 0;
 };
 
 }  // namespace rnicsim

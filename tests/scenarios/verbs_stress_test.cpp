@@ -726,7 +726,8 @@ class Stress {
     End& from = *end.peer;
     if (done.status != CompletionStatus::kSuccess) {
       if (!s_.may_fail) wrong(end, "a receive failed: ", text_of(done.status));
-      const bool refused = done.status == CompletionStatus::kLocalProtectionError;
+      const bool refused = done.status == CompletionStatus::kLocalProtectionError ||
+                           done.status == CompletionStatus::kLocalAccessError;
       if (end.receive_failed || !(s_.wrong_keys && refused)) {
         if (done.status != CompletionStatus::kFlushed)
           wrong(end, "a receive ended with ", text_of(done.status));
