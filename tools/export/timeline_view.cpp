@@ -172,9 +172,9 @@ class View {
           messages_ == 1 ? "per message" : fmt::format("message {} of {}", i + 1, messages_);
       const bool interrupted = std::any_of(of_one.begin(), of_one.end(),
                                            [](const auto& r) { return r.block == "interrupts"; });
-      const std::string kernel = interrupted ? "kernel only to wake" : "no kernel";
-      heading("DATA PLANE", ": " + which + ", " + kernel + "; NICs at work, their steps overlap",
-              "all of it: " + short_text(end - begin));
+      const char* remark = interrupted ? ", kernel only to wake; their steps overlap"
+                                       : ", no kernel; NICs at work, their steps overlap";
+      heading("DATA PLANE", ": " + which + remark, "all of it: " + short_text(end - begin));
       column_names(true);
       steps(of_one, begin, end, true);
     }
