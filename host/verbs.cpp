@@ -38,8 +38,9 @@ void store_wqe(Memory& memory, const QueuePair& qp, const BuiltWqe& wqe) {
 
 /// One call of post_send.
 struct Verbs::Posting {
-  std::uint8_t first_block[abi::kWqeBlockBytes];  ///< of the last entry
-  std::uint32_t blocks;                           ///< of all entries
+  std::uint32_t entries;
+  std::uint32_t blocks;                           ///< of the last entry
+  std::uint8_t last_entry[abi::kBlueFlameBytes];  ///< all of it, or its beginning
   WorkRequestId last;
   Cycles cycles;
 };
@@ -216,8 +217,9 @@ Errno Verbs::add_request(CpuTask& task, QueuePair& qp, const SendRequest& reques
   task.charge(kPlane, CpuCategory::kPosting, cycles);
   // Nobody looks at the ring before the doorbell, so the bytes may be there ahead of time.
   store_wqe(memory_, qp, wqe);
-  std::copy_n(wqe.bytes, abi::kWqeBlockBytes, posting.first_block);
-  posting.blocks += wqe.blocks();
+  std::copy_n(wqe.bytes, abi::kBlueFlameBytes, posting.last_entry);
+  posting.entries += 1;
+  posting.blocks = wqe.blocks();
   posting.cycles += cycles;
   posting.last = WorkRequestId(driver_.nic(), qp.qpn(), qp.next_request());
   QueuePair::Slot slot;
@@ -236,9 +238,13 @@ void Verbs::ring_doorbell(CpuTask& task, QueuePair& qp, const Posting& posting) 
   std::uint8_t record[4];
   store_be32(record, qp.producer());
   memory_.store(PhysicalAddress(qp.doorbell_record().value() + 4), record, sizeof record);
-  const bool blue_flame = config_.blue_flame && posting.blocks == 1;
-  mmio_.mmio_write(task.now(), abi::kUarOffset + abi::kSendDoorbell, posting.first_block,
-                   blue_flame ? abi::kWqeBlockBytes : abi::kSendDoorbellBytes);
+  const std::uint32_t entry = posting.blocks * abi::kWqeBlockBytes;
+  const bool blue_flame =
+      config_.blue_flame && posting.entries == 1 && entry <= abi::kBlueFlameBytes;
+  const std::uint32_t bytes = blue_flame ? entry : abi::kSendDoorbellBytes;
+  for (std::uint32_t at = 0; at < bytes; at += abi::kWqeBlockBytes)
+    mmio_.mmio_write(task.now(), abi::kUarOffset + abi::kSendDoorbell + at, posting.last_entry + at,
+                     std::min(bytes, abi::kWqeBlockBytes));
   probe_(task.now(), ProbeKind::kDoorbellRung, posting.last, 0,
          static_cast<std::uint64_t>(begin.ps()), (posting.cycles + config_.doorbell).count());
 }

@@ -39,9 +39,12 @@ inline constexpr std::uint64_t kEqArm = 0x20;
 inline constexpr std::uint64_t kUarOffset = 0x1000;
 inline constexpr std::uint64_t kUarSize = 0x1000;
 /// Within a UAR page: the first 8 bytes of the last posted WQE's control segment, or (BlueFlame)
-/// all 64 B of a WQE of one basic block, which the NIC then need not fetch.
+/// all of a WQE of up to kBlueFlameBytes, which the NIC then need not fetch: one write of 64 B for
+/// each of its basic blocks, in order and at consecutive addresses, as a write-combining CPU makes
+/// them.
 inline constexpr std::uint64_t kSendDoorbell = 0x800;
 inline constexpr std::uint64_t kSendDoorbellBytes = 8;
+inline constexpr std::uint32_t kBlueFlameBytes = 256;
 /// Within a UAR page, u64: solicited only(8) consumer index(24) cqn(32): asks for one event when an
 /// entry at or after that index is written (or is there already).
 inline constexpr std::uint64_t kCqArm = 0x20;

@@ -53,9 +53,9 @@ class WqeFetch {
   bool knows(Qpn qpn) const { return contexts_.in_range(qpn.value()); }
   /// The send queue's producer index (next free basic block) moved.
   void produced(Qpn qpn, std::uint16_t producer);
-  /// BlueFlame: takes a WQE of one basic block from the register, if it is the next of its queue
-  /// and everything needed is at hand; else it will be fetched. Tell produced() afterwards.
-  bool take_block(const abi::ControlSegment& control, const std::uint8_t* block);
+  /// BlueFlame: takes a whole WQE from the register, if it is the next of its queue and everything
+  /// needed is at hand; else it will be fetched. Tell produced() afterwards.
+  bool take_wqe(const abi::ControlSegment& control, const std::uint8_t* wqe);
   /// Some doorbells of this queue pair were lost: reads its doorbell record in host RAM.
   void recover(Qpn qpn);
   /// Prefetched blocks were used up, or the state changed: goes on if there is reason to.

@@ -178,6 +178,22 @@ class BindOperation : public PairOperation {
   std::vector<MemoryKey> keys_;  ///< of each queue pair's window
 };
 
+class SendInvalidateOperation : public SendOperation {
+ public:
+  using SendOperation::SendOperation;
+  AccessFlags needs() const override { return WindowLeases::rights(); }
+  void complete(SendRequest& request, std::uint64_t number, std::uint64_t offset) override {
+    SendOperation::complete(request, number, offset);
+    request.opcode = abi::WqeOpcode::kSendInvalidate;
+    request.invalidate =
+        sides_.windows.next_key(static_cast<std::uint32_t>(number % spec_.queue_pairs));
+  }
+  void verify(const Outcome& outcome, Difference& difference) override {
+    difference.add(sides_.windows.wrong(), "a key was not taken away by the SEND that named it");
+    SendOperation::verify(outcome, difference);
+  }
+};
+
 class AtomicOperation : public PairOperation {
  public:
   using PairOperation::PairOperation;
@@ -246,6 +262,8 @@ std::unique_ptr<PairOperation> PairOperation::make(const WorkloadSpec& spec, con
       return std::make_unique<SendOperation>(spec, sides);
     case Operation::kBindWindow:
       return std::make_unique<BindOperation>(spec, sides);
+    case Operation::kSendInvalidate:
+      return std::make_unique<SendInvalidateOperation>(spec, sides);
     case Operation::kCompareSwap:
     case Operation::kFetchAdd:
       break;

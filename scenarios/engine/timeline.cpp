@@ -47,6 +47,8 @@ const char* packets_of(Operation operation) {
       return "packets [data]";
     case Operation::kSendImm:
       return "packets [data | immediate]";
+    case Operation::kSendInvalidate:
+      return "packets [data | rkey to invalidate]";
     case Operation::kCompareSwap:
     case Operation::kFetchAdd:
       return "request [address + rkey + operands]";

@@ -22,6 +22,7 @@ Bytes header_bytes(Operation operation, Transport transport, const FabricSpec& f
   if (operation == Operation::kWrite || operation == Operation::kWriteImm) bytes += Reth::kBytes;
   if (operation == Operation::kRead) bytes += Aeth::kBytes;
   if (operation == Operation::kWriteImm || operation == Operation::kSendImm) bytes += ImmDt::kBytes;
+  if (operation == Operation::kSendInvalidate) bytes += Ieth::kBytes;
   if (transport == Transport::kUd) bytes += Deth::kBytes;
   return Bytes(bytes);
 }
@@ -39,11 +40,11 @@ bool transport_has(Transport transport, Operation operation) {
     case Transport::kRc:
       return true;
     case Transport::kUc:
-      return !brings_data(operation);
+      return !brings_data(operation) && operation != Operation::kSendInvalidate;
     case Transport::kUd:
       break;
   }
-  return is_send(operation);
+  return operation == Operation::kSend || operation == Operation::kSendImm;
 }
 
 class WorkloadChecker {
@@ -103,6 +104,7 @@ class WorkloadChecker {
     check_receives();
     check_remote_memory();
     check_target_fault();
+    check_windows();
     interpret_inline();
   }
 
@@ -150,6 +152,14 @@ class WorkloadChecker {
         w_.target_fault == TargetFault::kQpReset || w_.target_fault == TargetFault::kQpDestroy;
     require(!receives || !forgets, "target_fault",
             "a queue pair with receives must be emptied first: \"qp_error\"");
+  }
+
+  void check_windows() const {
+    if (w_.operation != Operation::kSendInvalidate) return;
+    require(w_.receiver_polls, "receiver_polls",
+            "send_invalidate: the receiver binds windows for what comes next");
+    require(w_.target_fault == TargetFault::kNone, "target_fault",
+            "send_invalidate: the target's queue pairs bind windows");
   }
 
   void interpret_inline() {

@@ -25,6 +25,7 @@ enum class Operation : std::uint8_t {
   kRead,
   kSend,
   kSendImm,
+  kSendInvalidate,
   kCompareSwap,
   kFetchAdd,
   kBindWindow,
@@ -84,7 +85,8 @@ constexpr bool is_atomic(Operation operation) {
   return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
 }
 constexpr bool is_send(Operation operation) {
-  return operation == Operation::kSend || operation == Operation::kSendImm;
+  return operation == Operation::kSend || operation == Operation::kSendImm ||
+         operation == Operation::kSendInvalidate;
 }
 /// Done by the initiator's NIC alone: nothing goes over the wire.
 constexpr bool is_local(Operation operation) { return operation == Operation::kBindWindow; }

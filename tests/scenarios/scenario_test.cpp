@@ -318,6 +318,11 @@ TEST_CASE("an operation must be one of its transport") {
         "x.json:1: workload.0.operation: \"fetch_add\" is no operation of transport \"uc\"");
   CHECK(workload_failure(R"("operation": "write", "size": "8 B", "transport": "ud")") ==
         "x.json:1: workload.0.operation: \"write\" is no operation of transport \"ud\"");
+  for (const char* transport : {"uc", "ud"})
+    CHECK(workload_failure(R"("operation": "send_invalidate", "size": "8 B", "transport": ")" +
+                           std::string(transport) + '"') ==
+          "x.json:1: workload.0.operation: \"send_invalidate\" is no operation of transport \"" +
+              std::string(transport) + '"');
   for (const char* operation : {"write", "write_imm", "send", "send_imm"})
     CHECK(workload_failure(R"("transport": "uc", "operation": ")" + std::string(operation) + '"') ==
           "no error");
@@ -327,6 +332,12 @@ TEST_CASE("an operation must be one of its transport") {
 }
 
 TEST_CASE("an operation's keys must be its own") {
+  CHECK(workload_failure(R"("operation": "send_invalidate", "receiver_polls": false)") ==
+        "x.json:1: workload.0.receiver_polls: send_invalidate: the receiver binds windows for what "
+        "comes next");
+  CHECK(
+      workload_failure(R"("operation": "send_invalidate", "target_fault": "qp_error")") ==
+      "x.json:1: workload.0.target_fault: send_invalidate: the target's queue pairs bind windows");
   CHECK(workload_failure(R"("operation": "compare_swap")") ==
         "x.json:1: workload.0.size: an atomic operates on 8 B, found 64 KiB");
   CHECK(workload_failure(R"("operation": "fetch_add", "size": "8 B", "local_offset": "random")") ==

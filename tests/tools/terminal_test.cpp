@@ -194,6 +194,7 @@ TEST_CASE("each operation is said in words") {
   CHECK(says(Operation::kRead, "A reads 64 KiB from B: "));
   CHECK(says(Operation::kSend, "A sends 64 KiB to B: "));
   CHECK(says(Operation::kSendImm, "A sends 64 KiB with immediate to B: "));
+  CHECK(says(Operation::kSendInvalidate, "A sends 64 KiB to B and takes a key away: "));
   CHECK(says(Operation::kCompareSwap, "A compares and swaps 64 KiB of B: "));
   CHECK(says(Operation::kFetchAdd, "A fetches and adds to 64 KiB of B: "));
   CHECK(says(Operation::kBindWindow, "A binds a window of 64 KiB and frees it: "));
