@@ -38,9 +38,9 @@ struct NicWiring {
   bool elided_payload = false;
   std::uint64_t seed = 0;
   /// The cable and its other end, for the room behind XOFF; the rate is port_rate.
-  Time propagation;
+  Time propagation{};
   Bytes mtu{4200};
-  Time peer_response_time;
+  Time peer_response_time{};
 };
 
 class Nic : public sc_core::sc_module {

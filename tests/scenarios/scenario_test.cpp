@@ -127,8 +127,9 @@ TEST_CASE("a fault rule must make sense") {
   CHECK(rule_failure(R"("count": 1)") == at + "kind: missing; it must be given (what happens to a "
                                               "packet)");
   CHECK(rule_failure(R"("kind": "dorp")") ==
-        at + "kind: expected \"drop\", \"corrupt_icrc\", \"corrupt_fcs\", \"duplicate\", "
-             "\"reorder\", \"delay\" or \"down\", found \"dorp\", did you mean \"drop\"?");
+        at + "kind: expected \"drop\", \"corrupt_icrc\", \"corrupt_fcs\", "
+             "\"wrong_opcode\", \"duplicate\", \"reorder\", \"delay\" or \"down\", found \"dorp\", "
+             "did you mean \"drop\"?");
   CHECK(rule_failure(R"("kind": "drop", "probability": 0.1, "every": 2)") ==
         at + "every: given together with \"probability\"; choose one");
   CHECK(rule_failure(R"("kind": "drop", "probability": 1.5)") ==
@@ -146,6 +147,16 @@ TEST_CASE("a fault rule must make sense") {
   CHECK(rule_failure(R"("kind": "delay")") == at + "delay: missing; kind \"delay\" needs it");
   CHECK(rule_failure(R"("kind": "delay", "delay": "1 us", "behind": 1)") ==
         at + "behind: goes with kind \"reorder\" only");
+  CHECK(rule_failure(R"("kind": "wrong_opcode")") ==
+        at + "sent_as: missing; kind \"wrong_opcode\" needs it");
+  CHECK(rule_failure(R"("kind": "drop", "sent_as": "acknowledge")") ==
+        at + "sent_as: goes with kind \"wrong_opcode\" only");
+  CHECK(rule_failure(R"("kind": "wrong_opcode", "sent_as": "write")") ==
+        at + "sent_as: matches no opcode; they are called such as \"RDMA WRITE Middle\" and "
+             "\"Acknowledge\"");
+  CHECK(
+      rule_failure(R"("kind": "wrong_opcode", "opcode": "acknowledge", "sent_as": "send only")") ==
+      at + "opcode: matches no opcode with headers as long as \"sent_as\"");
   CHECK(rule_failure(R"("kind": "down", "until": "1 us")") ==
         at + "from: missing; kind \"down\" needs it");
   CHECK(rule_failure(R"("kind": "down", "from": "1 us")") ==

@@ -156,10 +156,14 @@ TEST_CASE("an operation's keys must be its own") {
   CHECK(workload_failure(R"("operation": "read", "remote_write": false)") ==
         "x.json:1: workload.0.remote_write: belongs to WRITEs");
   CHECK(workload_failure(R"("operation": "send", "fault": "below")") ==
-        "x.json:1: workload.0.fault: a SEND names no memory that could be falsified; only "
+        "x.json:1: workload.0.fault: \"send\" names no memory that could be falsified; only "
         "\"silent\" is possible");
   CHECK(workload_failure(R"("operation": "read", "size": "64 B", "inline": true)") ==
-        "x.json:1: workload.0.inline: READs and atomics have no data to send");
+        "x.json:1: workload.0.inline: \"read\" has no data to send");
+  CHECK(workload_failure(R"("operation": "bind_window", "size": "64 B", "inline": true)") ==
+        "x.json:1: workload.0.inline: \"bind_window\" has no data to send");
+  CHECK(workload_failure(R"("operation": "bind_window", "transport": "ud", "size": "64 B")") ==
+        "x.json:1: workload.0.operation: \"bind_window\" is no operation of transport \"ud\"");
   CHECK(workload_failure(R"("operation": "send", "size": "1004 B", "inline": true)") == "no error");
   CHECK(workload_failure(R"("operation": "write_imm")",
                          R"(, "fabric": {"link": {"mtu": "4177 B"}})") ==

@@ -161,7 +161,8 @@ void ReferenceModel::receive_completed(End& end, std::uint32_t slot,
 
 void ReferenceModel::receive_ended_badly(End& end, CompletionStatus status) const {
   if (!s_.may_fail) wrong(end, "a receive failed: ", name_of(status));
-  const bool refused = status == CompletionStatus::kLocalProtectionError;
+  const bool refused = status == CompletionStatus::kLocalProtectionError ||
+                       status == CompletionStatus::kLocalAccessError;
   const bool first_refused = refused && s_.wrong_keys && !end.receive_failed;
   if (status != CompletionStatus::kFlushed && !first_refused)
     wrong(end, "a receive ended with ", name_of(status));
