@@ -71,6 +71,11 @@ class Egress {
   PrioritySet nonempty() const { return nonempty_; }
   /// Priorities that have packets and may not send.
   PrioritySet held_up() const { return static_cast<PrioritySet>(nonempty_ & listener_.paused()); }
+  /// Whether a packet waits here that came by port `ingress`.
+  bool holds_from(std::uint16_t ingress, std::uint8_t priority) const {
+    return queues_[priority].any(
+        [ingress](const Packet& packet) { return packet.ingress == ingress; });
+  }
   std::uint64_t sent_packets() const { return packets_; }
   Bytes sent_bytes() const { return bytes_; }
   std::uint64_t marked() const { return marked_; }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "fabric/pause_cycle.h"
+
 namespace rnicsim {
 
 namespace {
@@ -157,6 +159,15 @@ bool Fabric::idle() const {
            return direction.link->in_flight() == 0 &&
                   (!direction.faults || direction.faults->held() == 0);
          });
+}
+
+std::string Fabric::deadlock() const {
+  const std::vector<PausedPort> cycle = find_pause_cycle(topology_, switches_);
+  std::string text;
+  for (const PausedPort& at : cycle)
+    text +=
+        topology_.name_of(at.port) + " (priority " + std::to_string(at.priority) + ") waits for ";
+  return text.empty() ? text : text + topology_.name_of(cycle.front().port);
 }
 
 void Fabric::report(MetricSink& sink) const {

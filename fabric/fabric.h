@@ -73,6 +73,9 @@ class Fabric {
   /// Packets that faults lose on their way to a NIC, as that NIC's port.
   void attach_tap(PacketTap* tap);
   bool idle() const;
+  /// Ports that have paused each other for good, as text that names them and says what each waits
+  /// for; empty if there are none.
+  std::string deadlock() const;
   void report(MetricSink& sink) const;
   /// What entered a cable or a switch and left it nowhere. `sent` and `received` by NIC.
   struct NicTotals {

@@ -269,6 +269,13 @@ class PacketQueue {
     (first_ == nullptr ? first_ : last_->next_) = packet;
     last_ = packet;
   }
+  /// Whether any of them is such a one; looks at all.
+  template <class Predicate>
+  bool any(Predicate predicate) const {
+    for (const Packet* packet = first_; packet != nullptr; packet = packet->next_)
+      if (predicate(*packet)) return true;
+    return false;
+  }
   PacketRef take() {
     PacketRef ref;
     ref.packet_ = std::exchange(first_, first_->next_);

@@ -121,6 +121,8 @@ class Simulation {
     if (broken_) return;
     for (const std::string& fault : system_.conservation_faults())
       violation("conservation", "fabric", fault);
+    const std::string deadlock = system_.fabric().deadlock();
+    if (!deadlock.empty()) violation("deadlock", "fabric", deadlock);
     if (!all_finished()) return;
     if (!system_.idle()) violation("conservation", "system", "work is left inside at the end");
     for (const auto& workload : workloads_) {
