@@ -43,6 +43,7 @@ enum class ProbeKind : std::uint8_t {
   kQpError,            ///< a: qpn, b: cause (CompletionStatus)
   kTimeout,            ///< a: qpn, b: PSN that was not acknowledged in time
   kGoBack,             ///< a: PSN from which on is sent again, b: PSNs
+  kSentAgain,          ///< a: PSN that is sent again alone, b: PSNs (READ responses)
   // Faults injected on a link, reported for the sender. a: PSN, b: opcode; time: first bit
   kPacketLost,
   kPacketDamaged,

@@ -19,6 +19,7 @@
 #include "nic/pcie_endpoint.h"
 #include "nic/read_responder.h"
 #include "nic/receive_queue.h"
+#include "nic/reorder_buffer.h"
 #include "nic/requester.h"
 #include "nic/responder.h"
 #include "nic/retransmitter.h"
@@ -54,6 +55,7 @@ struct NicConfig {
   ResponderConfig responder;
   ReadResponderConfig read_responder;
   RetransmitterConfig retransmitter;
+  ReorderBufferConfig reorder_buffer;
   ReceiveQueuesConfig receive_queue;
   AtomicUnitConfig atomic_unit;
   CompleterConfig completer;
