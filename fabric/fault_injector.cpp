@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "model/icrc.h"
+
 namespace rnicsim {
 
 namespace {
@@ -96,6 +98,7 @@ void FaultInjector::act(Rule& rule, PacketRef packet) {
       return;
     case FaultKind::kCorruptIcrc:
     case FaultKind::kCorruptFcs:
+    case FaultKind::kWrongOpcode:
       tell(ProbeKind::kPacketDamaged, *packet);
       ++corrupted_;
       damage(rule, *packet);
@@ -126,6 +129,9 @@ void FaultInjector::act(Rule& rule, PacketRef packet) {
 void FaultInjector::damage(Rule& rule, Packet& packet) {
   if (rule.config.kind == FaultKind::kCorruptFcs) {
     packet.bad_fcs = true;
+  } else if (rule.config.kind == FaultKind::kWrongOpcode) {
+    packet.bth.opcode = rule.config.false_opcode();
+    seal_icrc(packet);
   } else if (!packet.payload_elided && packet.payload_length != Bytes(0)) {
     const std::uint64_t bit = rule.random.below(packet.payload_length.count() * 8);
     packet.payload()[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);

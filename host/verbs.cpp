@@ -98,7 +98,11 @@ Errno Verbs::req_notify_cq(CpuTask& task, CompletionQueue* cq, bool solicited_on
 }
 
 CompletionQueue* Verbs::get_cq_event(CpuTask& task, CompletionChannel* channel) {
-  const Cqn cqn(channel->events().wait(task).object);
+  const DeviceEvent event = channel->events().wait(task);
+  const Cqn cqn(event.object);
+  probe_(task.now(), ProbeKind::kProgramWoken, {}, 0,
+         static_cast<std::uint64_t>(event.delivered.ps()),
+         std::uint64_t{driver_.nic()} << 32 | cqn.value());
   const auto at =
       std::find_if(cqs_.begin(), cqs_.end(), [cqn](auto& cq) { return cq->cqn() == cqn; });
   (*at)->got_event();  // a queue that is destroyed takes its events along
@@ -139,7 +143,8 @@ Result<QueuePair*> Verbs::create_qp(CpuTask& task, const QueuePairInit& init) {
   const std::uint32_t qpn = rings.value.qpn.value();
   if (qps_.size() <= qpn) qps_.resize(qpn + 1);
   qps_[qpn] = std::make_unique<QueuePair>(rings.value, init);
-  driver_.events().subscribe(abi::EventType::kQpError, qpn, &async_);
+  for (const auto type : {abi::EventType::kQpError, abi::EventType::kSqDrained})
+    driver_.events().subscribe(type, qpn, &async_);
   return qps_[qpn].get();
 }
 
@@ -147,7 +152,8 @@ Errno Verbs::destroy_qp(CpuTask& task, QueuePair* qp) {
   const std::uint32_t qpn = qp->qpn().value();
   const Errno result = driver_.destroy_qp(task, qp->qpn());
   if (result != Errno::kOk) return result;
-  driver_.events().unsubscribe(abi::EventType::kQpError, qpn);
+  for (const auto type : {abi::EventType::kQpError, abi::EventType::kSqDrained})
+    driver_.events().unsubscribe(type, qpn);
   qps_[qpn].reset();
   return Errno::kOk;
 }

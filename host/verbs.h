@@ -137,7 +137,7 @@ class Verbs {
   /// Sleeps until there is one.
   Result<DeviceEvent> get_async_event(CpuTask& task);
 
-  /// kPostSend, kDoorbellRung, kCompletionPolled.
+  /// kPostSend, kDoorbellRung, kCompletionPolled, kProgramWoken.
   Probe& probe() { return probe_; }
 
  private:

@@ -4,8 +4,8 @@
 // PCIe (or the packet needed none), or the completer is done with it. A packet that does not fit is
 // a lossless drop, which ends the run: pausing the sender before that happens is PFC's work.
 //
-// Requests go to the responder, acknowledgements to the completer, both with the time at which the
-// parser is done with them.
+// Responses go to the completer, everything else that RC says, or that another transport has, to
+// the responder, both with the time at which the parser is done with them.
 #pragma once
 
 #include "model/metrics.h"

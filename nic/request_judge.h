@@ -11,6 +11,8 @@
 // as if it came when its turn has come. An RNR NAK has all behind it sent again, so nothing is kept
 // then.
 //
+// Differs: of an unreliable connection with a shared receive queue, too, a message that is cut off
+// leaves its receive to the next one (IBTA: it completes in error).
 // Connects to: the responder, which owns it and asks in order; message_receiver; key_checker; the
 // completer (errors). What has to be fetched first is asked again when it is there.
 // Likely error: a change made before a packet's last look-up that does not stand being made twice.

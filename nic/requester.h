@@ -14,6 +14,7 @@
 // What is to be sent again alone (repeater) takes the next turn of its queue pair before anything
 // new, even where that has to wait.
 // Operations on keys (key_operations) have no packet; what is behind one starts when it is done.
+// In SQD only WQEs that had their turn before are sent, again if need be.
 #pragma once
 
 #include "model/clock.h"

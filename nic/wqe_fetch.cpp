@@ -59,7 +59,10 @@ void WqeFetch::try_fetch(std::uint64_t number) {
   NicQueuePair& qp = qps_.at(qpn);
   if (qp.fetching || qp.waits_for_fetch) return;
   abi::QpContext* context = contexts_.lookup(qpn.value(), call<&WqeFetch::try_fetch>(this, number));
-  if (context == nullptr || !fetches_in(context->state)) return;
+  if (context == nullptr) return;
+  // A draining send queue may have to send again what it has begun.
+  const bool again = context->state == QpState::kSqd && qp.has_begun(context->work_requests);
+  if (!again && !fetches_in(context->state)) return;
   const std::uint16_t first = context->send_consumer;
   const auto available = static_cast<std::uint16_t>(context->send_producer - first);
   const auto held = static_cast<std::uint16_t>(first - qp.oldest_block);

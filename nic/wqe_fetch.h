@@ -2,8 +2,9 @@
 // Brings WQEs from the send queue in host RAM: after a doorbell, and as long as the ring holds
 // more, reads up to `blocks_per_fetch` basic blocks by one DMA read (never past the ring's end),
 // takes WQEs apart and hands them to the requester; those of a queue pair in error go to the
-// completer to be flushed. One fetch a queue pair at a time, at most NicQueuePair::kPrefetchBlocks
-// ahead; `outstanding` fetches at once, beyond which queue pairs wait their turn.
+// completer to be flushed. A send queue that drains has fetched only what is to be sent again. One
+// fetch a queue pair at a time, at most NicQueuePair::kPrefetchBlocks ahead; `outstanding` fetches
+// at once, beyond which queue pairs wait their turn.
 #pragma once
 
 #include <deque>

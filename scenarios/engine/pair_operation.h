@@ -6,6 +6,7 @@
 //   READ     the initiator's region holds the target's bytes
 //   SEND     the target's receive buffers hold the initiator's bytes, in the order of sending;
 //            of SEND with invalidate, each came with the key that was due (window_leases)
+//   bind     the initiator's queue pairs bind a window each to their own region, and free it
 //   atomics  each place of the target's region counts what was done to it, and each answer is the
 //            value before: for fetch-and-add of 1, the first value and the number of those before;
 //            compare-and-swap replaces, each time, what the one before it has put there
@@ -51,6 +52,8 @@ class PairOperation {
   PairOperation(const WorkloadSpec& spec, const Sides& sides) : spec_(spec), sides_(sides) {}
   virtual ~PairOperation() = default;
 
+  /// The initiator has its queue pairs: what else it needs is made.
+  virtual void prepare(CpuTask& /*task*/) {}
   /// What the target's region and queue pairs must permit.
   virtual AccessFlags needs() const = 0;
   /// Fills in what is the operation's own; place and piece are there already.

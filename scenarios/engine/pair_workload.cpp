@@ -191,13 +191,15 @@ void PairWorkload::post_after_failure(CpuTask& task) {
 }
 
 void PairWorkload::initiator(CpuTask& task) {
-  initiator_.prepare(task, spec_.region_size(), AccessFlags(AccessFlags::kLocalWrite));
+  const std::uint8_t windows = is_local(spec_.operation) ? AccessFlags::kWindowBind : 0;
+  initiator_.prepare(task, spec_.region_size(), AccessFlags(AccessFlags::kLocalWrite | windows));
   if (!elided_) initiator_.image().fill(initiator_seed_);
   Endpoint::Plan plan;
   plan.sends = spec_.queue_depth;
   plan.inline_up_to = spec_.inline_up_to;
   initiator_.create_queue_pairs(task, plan);
   to_target_.send(task, initiator_.introduce().encode());
+  operation_->prepare(task);
   initiator_.doing = "waiting for address, length and rkey";
   const Introduction peer = Introduction::decode(to_initiator_.receive(task));
   initiator_.connect(task, peer);

@@ -136,7 +136,8 @@ class WorkloadChecker {
       require(w_.remote_write, "remote_write", "belongs to WRITEs");
     if (!has_remote_address(w_.operation))
       require(w_.fault == AccessFault::kNone || w_.fault == AccessFault::kSilent, "fault",
-              "a SEND names no memory that could be falsified; only \"silent\" is possible");
+              in_quotes(name_of(w_.operation)) +
+                  " names no memory that could be falsified; only \"silent\" is possible");
   }
 
   void check_target_fault() const {
@@ -174,8 +175,9 @@ class WorkloadChecker {
                            "holds at most " + to_text(most));
       w_.inline_up_to = most;
     }
-    if (brings_data(w_.operation))
-      require(w_.inline_up_to == Bytes(0), "inline", "READs and atomics have no data to send");
+    if (brings_data(w_.operation) || is_local(w_.operation))
+      require(w_.inline_up_to == Bytes(0), "inline",
+              in_quotes(name_of(w_.operation)) + " has no data to send");
   }
 
   /// A key of the other pattern changes nothing here and so must not be given.

@@ -234,9 +234,12 @@ class MiniDriver {
     return at(tables.key_entries.value() + std::uint64_t{index} * abi::KeyEntry::kBytes);
   }
 
-  abi::CommandStatus modify_qp(Qpn qpn, QpState state) {
+  /// `notify_drained`: to SQD, an event tells when the send queue has drained.
+  abi::CommandStatus modify_qp(Qpn qpn, QpState state, bool notify_drained = false) {
     abi::QpContext& context = qps_.at(qpn.value()).context;
     context.state = state;
+    context.flags &= static_cast<std::uint8_t>(~abi::QpContext::kNotifyDrained);
+    if (notify_drained) context.flags |= abi::QpContext::kNotifyDrained;
     context.write(at(mailbox));
     return command(abi::CommandOpcode::kModifyQp, qpn.value());
   }
