@@ -49,6 +49,7 @@ enum class ProbeKind : std::uint8_t {
   kSendQueueError,     ///< the same, of an unreliable service: the send queue alone stops
   kTimeout,            ///< a: qpn, b: PSN that was not acknowledged in time
   kGoBack,             ///< a: PSN from which on is sent again, b: PSNs
+  kSentAgain,          ///< a: PSN that is sent again alone, b: PSNs (READ responses)
   // Faults injected on a link, reported for the sender. a: PSN, b: opcode; time: first bit
   kPacketLost,
   kPacketDamaged,

@@ -7,10 +7,12 @@
 
 namespace rnicsim {
 
-bool Acknowledger::answer(const InboundRequest& request, const InboundRequest* next) {
+bool Acknowledger::answer(InboundRequest& request, const InboundRequest* next) {
+  if (request.missing.count != 0 && !name_missing(request)) return false;
   const bool acknowledges = request.verdict == Verdict::kTake && request.packet->bth.ack_req &&
                             request.packet->bth.transport == WireTransport::kRc;
-  if (request.verdict == Verdict::kDrop || (request.verdict == Verdict::kTake && !acknowledges))
+  if (request.verdict == Verdict::kDrop || request.verdict == Verdict::kKept ||
+      (request.verdict == Verdict::kTake && !acknowledges))
     return true;
   if (acknowledges && is_coalesced(request, next)) {
     ++coalesced_;
@@ -39,9 +41,19 @@ void Acknowledger::owe_answer(const InboundRequest& request, NicQueuePair& qp) {
   owed.original = request.original;
   owed.id = request.packet->work_request;
   owed.again = request.again || request.verdict == Verdict::kAgain;
-  if (request.again) forget_answers(qp, owed.psn);
-  qp.owed.push(owed);
+  if (request.again && !w_.selective) forget_answers(qp, owed.psn);
+  if (w_.selective)
+    owe_in_place(qp, owed);
+  else
+    qp.owed.push(owed);
   read_responder_->owes(qp);
+}
+
+/// In PSN order: what is asked for again is waited for before all that is owed anew.
+void Acknowledger::owe_in_place(NicQueuePair& qp, const OwedResponse& owed) {
+  qp.owed.push(owed);
+  for (std::size_t i = qp.owed.size() - 1; i > 0 && owed.psn - qp.owed.at(i - 1).psn < 0; --i)
+    std::swap(qp.owed.at(i), qp.owed.at(i - 1));
 }
 
 /// Who asks again for a READ asks again for all that follows it, too: that would come twice, and
@@ -64,14 +76,42 @@ bool Acknowledger::is_coalesced(const InboundRequest& request, const InboundRequ
          next->packet->bth.ack_req && next->qpn() == request.qpn();
 }
 
+/// True: the port's response queue is full; drain() when it is not.
+bool Acknowledger::wait_for_port() {
+  if (w_.mac_tx.has_room(MacTx::Queue::kResponse)) return false;
+  if (!waits_for_port_) port_since_ = w_.scheduler.now();
+  waits_for_port_ = true;
+  return true;
+}
+
+void Acknowledger::transmit(const InboundRequest& request, const abi::QpContext& context, Psn psn,
+                            Aeth aeth, Time ready) {
+  PacketRef ack = w_.port.make(context, Opcode::kAcknowledge, psn);
+  ack->aeth = aeth;
+  ack->work_request = request.packet->work_request;
+  w_.mac_tx.enqueue(std::move(ack), ready, MacTx::Queue::kResponse);
+}
+
+/// Selective repeat: a NAK for each PSN that the request shows to be missing. False: not yet all.
+bool Acknowledger::name_missing(InboundRequest& request) {
+  const abi::QpContext* context = w_.contexts.lookup(request.qpn().value(), w_.drain);
+  if (context == nullptr) return false;
+  const Aeth aeth = Aeth::nak(context->msn, NakCode::kPsnSequenceError);
+  for (Hole& missing = request.missing; missing.count != 0; --missing.count, ++missing.first) {
+    if (wait_for_port()) return false;
+    ++naks_;
+    const Time ready = pipeline_.enter(w_.scheduler.now());
+    w_.probe(ready, ProbeKind::kAckSent, request.packet->work_request, request.packet->id,
+             missing.first.value(), aeth.syndrome);
+    transmit(request, *context, missing.first, aeth, ready);
+  }
+  return true;
+}
+
 bool Acknowledger::send_acknowledge(const InboundRequest& request, NicQueuePair& qp,
                                     const abi::QpContext& context) {
   const bool in_order = qp.owed.empty() && qp.answers_under_way == 0;
-  if (in_order && !w_.mac_tx.has_room(MacTx::Queue::kResponse)) {
-    if (!waits_for_port_) port_since_ = w_.scheduler.now();
-    waits_for_port_ = true;
-    return false;
-  }
+  if (in_order && wait_for_port()) return false;
   if (request.aeth.is_ack()) ++acks_;
   if (request.aeth.is_nak()) ++naks_;
   if (request.aeth.is_rnr_nak()) ++rnr_naks_;
@@ -87,10 +127,7 @@ bool Acknowledger::send_acknowledge(const InboundRequest& request, NicQueuePair&
     read_responder_->owes(qp);
     return true;
   }
-  PacketRef ack = w_.port.make(context, Opcode::kAcknowledge, request.ack_psn);
-  ack->aeth = request.aeth;
-  ack->work_request = request.packet->work_request;
-  w_.mac_tx.enqueue(std::move(ack), ready, MacTx::Queue::kResponse);
+  transmit(request, context, request.ack_psn, request.aeth, ready);
   return true;
 }
 

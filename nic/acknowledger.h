@@ -3,7 +3,8 @@
 // port, or, if the queue pair owes answers before them, behind those to the read responder; READs
 // and atomics go there as owed answers. Of acknowledgements of a queue pair that are due at once
 // only the last is sent (coalescing). A READ that is asked for again replaces what was owed from it
-// on.
+// on. With selective repeat it is answered before what is owed of greater PSN, nothing of which is
+// forgotten; and NAKs that name missing PSNs acknowledge nothing, so they go before what is owed.
 //
 // Pipeline: an acknowledgement passes `ack_pipeline`. One that finds the port's response queue full
 // waits, and every request behind it.
@@ -35,6 +36,7 @@ class Acknowledger {
     NicPort& port;
     MacTx& mac_tx;
     const Probe& probe;
+    bool selective;  ///< what is lost is sent again alone
     Callback drain;  ///< the oldest request may be answered now
   };
   Acknowledger(const Wiring& wiring, const PipelineConfig& pipeline)
@@ -43,7 +45,7 @@ class Acknowledger {
 
   /// Answers the oldest request. `next`: the one behind it, if it is through as well, else null.
   /// False: the port's queue is full, or the context has to be fetched first.
-  bool answer(const InboundRequest& request, const InboundRequest* next);
+  bool answer(InboundRequest& request, const InboundRequest* next);
   /// The port's response queue has room again.
   void response_started();
   void report(const MetricScope& scope) const;
@@ -51,8 +53,13 @@ class Acknowledger {
  private:
   using Verdict = InboundRequest::Verdict;
   void owe_answer(const InboundRequest& request, NicQueuePair& qp);
+  static void owe_in_place(NicQueuePair& qp, const OwedResponse& owed);
   static void forget_answers(NicQueuePair& qp, Psn psn);
   static bool is_coalesced(const InboundRequest& request, const InboundRequest* next);
+  bool name_missing(InboundRequest& request);
+  bool wait_for_port();
+  void transmit(const InboundRequest& request, const abi::QpContext& context, Psn psn, Aeth aeth,
+                Time ready);
   bool send_acknowledge(const InboundRequest& request, NicQueuePair& qp,
                         const abi::QpContext& context);
 

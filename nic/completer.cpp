@@ -37,8 +37,9 @@ Completer::Completer(const Wiring& wiring, const CompleterConfig& config)
     : w_(wiring),
       context_port_(wiring.contexts.add_port(wiring.clock)),
       pipeline_(wiring.clock, config.pipeline),
+      early_(wiring.reorder_buffer),
       answers_({wiring.scheduler, wiring.clock, wiring.pcie, wiring.key_checker, *this, probe,
-                wiring.elided, call<&Completer::answers_have_room>(this)},
+                wiring.selective, wiring.elided, call<&Completer::answers_have_room>(this)},
                config.window),
       completions_({wiring.scheduler, wiring.contexts, wiring.qps, wiring.cqe_writer, *this}) {}
 
@@ -47,6 +48,7 @@ void Completer::connect(WqeFetch& wqe_fetch, MacRx& mac_rx, Requester& requester
   mac_rx_ = &mac_rx;
   responder_ = &responder;
   retransmitter_ = &retransmitter;
+  early_.connect(mac_rx, retransmitter);
   answers_.connect(mac_rx, retransmitter);
   completions_.connect(wqe_fetch, requester, retransmitter);
 }
@@ -54,12 +56,12 @@ void Completer::connect(WqeFetch& wqe_fetch, MacRx& mac_rx, Requester& requester
 void Completer::receive(PacketRef packet, Time ready) {
   waiting_.push({std::move(packet), ready, false});
   most_waiting_ = std::max(most_waiting_, waiting_.size());
-  if (waiting_.size() == 1) serve();
+  if (waiting_.size() == 1 && !due_.packet) serve();
 }
 
 void Completer::serve() {
-  while (!waiting_.empty()) {
-    Waiting& front = waiting_.front();
+  while (due_.packet || !waiting_.empty()) {
+    Waiting& front = due_.packet ? due_ : waiting_.front();
     const Qpn qpn = front.packet->bth.dest_qp;
     bool keeps = false;
     if (!w_.contexts.in_range(qpn.value())) {
@@ -84,8 +86,13 @@ void Completer::serve() {
       keeps =
           take(w_.qps.at(qpn), *context, front.packet, std::max(front.ready, w_.scheduler.now()));
     }
-    if (!keeps) mac_rx_->release(*waiting_.front().packet);
-    waiting_.pop();
+    if (!keeps) mac_rx_->release(*front.packet);
+    if (&front == &due_)
+      due_.packet.reset();
+    else
+      waiting_.pop();
+    if (w_.selective && w_.contexts.in_range(qpn.value()))
+      due_ = {early_.next(w_.qps.at(qpn)), w_.scheduler.now(), false};
   }
 }
 
@@ -99,6 +106,14 @@ bool Completer::take(NicQueuePair& qp, abi::QpContext& context, const PacketRef&
   if (!usable) {
     ++unexpected_;
     return false;
+  }
+  if (w_.selective) {
+    const auto order = early_.judge(qp, packet);
+    if (order == EarlyAnswers::Order::kUseless) ++unexpected_;
+    // What was sent before the answer that is missing has come, or nothing behind it would.
+    if (order == EarlyAnswers::Order::kKept)
+      acknowledge(qp, EarlyAnswers::first_missing(qp), ready);
+    if (order != EarlyAnswers::Order::kDue) return order == EarlyAnswers::Order::kKept;
   }
   if (opcode == Opcode::kAcknowledge) {
     take_acknowledge(qp, context, *packet, ready);
@@ -114,8 +129,12 @@ void Completer::take_acknowledge(NicQueuePair& qp, abi::QpContext& context, cons
   const Psn limit = aeth.is_ack() ? psn + 1 : psn;
   probe(ready, ProbeKind::kAckReceived, packet.work_request, packet.id, psn.value(), aeth.syndrome);
   ++(aeth.is_ack() ? acks_ : naks_);
-  if (answers_.notice_loss(qp, context, limit, ready)) return;
-  acknowledge(qp, limit, ready);
+  if (!w_.selective || !EarlyAnswers::names_missing(aeth)) {
+    if (answers_.notice_loss(qp, context, limit, ready)) return;
+    const bool is_news = limit - qp.acked > 0;
+    acknowledge(qp, limit, ready);
+    if (is_news && aeth.is_ack()) retransmitter_->recover(qp);
+  }
   if (aeth.is_ack() || qp.failed) return;
   if (limit - qp.acked < 0 && !retransmitter_->restarts(qp, psn)) {
     ++unexpected_;  // what it complains of has been acknowledged since
@@ -170,7 +189,10 @@ void Completer::message_failed(NicQueuePair& qp, WorkRequestId id, CompletionSta
   advance(qp);
 }
 
-void Completer::forget(NicQueuePair& qp) { retransmitter_->stop_timer(qp); }
+void Completer::forget(NicQueuePair& qp) {
+  retransmitter_->stop_timer(qp);
+  early_.forget(qp);
+}
 
 void Completer::cq_overrun(std::uint64_t cqn) {
   for (std::uint32_t qpn = 0; qpn < w_.qps.size(); ++qpn) {
@@ -220,7 +242,9 @@ void Completer::stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState 
   qp.paused = qp.tells_drained = false;
   qp.send_cqn = context.send_cqn;
   qp.void_window();
+  qp.void_repeats();
   ++qp.port_epoch;
+  early_.forget(qp);
   retransmitter_->stop_timer(qp);
   probe(w_.scheduler.now(),
         state == QpState::kSqe ? ProbeKind::kSendQueueError : ProbeKind::kQpError, {}, 0,
@@ -229,6 +253,8 @@ void Completer::stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState 
 
 void Completer::report(const MetricScope& scope) const {
   answers_.report(scope);
+  scope.count("lost_answers", answers_.lost() + early_.lost(),
+              "READ responses or answers that did not come");
   completions_.report(scope);
   scope.count("acks", acks_, "acknowledgements received");
   scope.count("naks", naks_, "negative acknowledgements received");

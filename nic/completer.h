@@ -6,7 +6,8 @@
 // flushed.
 //
 // Its parts: read_response_receiver (the data of READs and atomics go to memory), send_completions
-// (messages complete in the order in which they were posted, or are flushed).
+// (messages complete in the order in which they were posted, or are flushed). With selective repeat
+// early_answers stands in front: what it keeps is taken in its turn and passes the pipeline again.
 //
 // Packets that wait here occupy the receive buffer; at most `window` READ responses are being
 // scattered.
@@ -20,6 +21,7 @@
 #include "model/ring.h"
 #include "model/scheduler.h"
 #include "nic/cqe_writer.h"
+#include "nic/early_answers.h"
 #include "nic/mac_rx.h"
 #include "nic/queue_pair.h"
 #include "nic/read_response_receiver.h"
@@ -52,7 +54,9 @@ class Completer : public ParsedPacketSink {
     KeyChecker& key_checker;
     CqeWriter& cqe_writer;
     EventQueue& event_queue;
-    bool elided;  ///< payload bytes are accounted, not moved
+    ReorderBuffer& reorder_buffer;
+    bool selective;  ///< what is lost is sent again alone
+    bool elided;     ///< payload bytes are accounted, not moved
   };
   Completer(const Wiring& wiring, const CompleterConfig& config);
   void connect(WqeFetch& wqe_fetch, MacRx& mac_rx, Requester& requester, Responder& responder,
@@ -84,7 +88,9 @@ class Completer : public ParsedPacketSink {
   void cq_overrun(std::uint64_t cqn);
   /// The CQE writer has room again.
   void go_on() { completions_.go_on(); }
-  bool idle() const { return waiting_.empty() && completions_.idle() && answers_.idle(); }
+  bool idle() const {
+    return waiting_.empty() && !due_.packet && completions_.idle() && answers_.idle();
+  }
   /// For quiescing: see Requester::made.
   std::uint64_t scattered() const { return answers_.scattered(); }
   bool has_passed(std::uint64_t scattered) const { return answers_.has_passed(scattered); }
@@ -116,8 +122,10 @@ class Completer : public ParsedPacketSink {
   Retransmitter* retransmitter_ = nullptr;
   Pipeline& context_port_;
   Pipeline pipeline_;
+  EarlyAnswers early_;
   ReadResponseReceiver answers_;
   SendCompletions completions_;
+  Waiting due_;  ///< with a packet that came early: before those that wait
   Ring<Waiting> waiting_;
   std::size_t most_waiting_ = 0;
   Time context_since_ = Time::never();

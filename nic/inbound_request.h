@@ -9,6 +9,7 @@
 #include "nic/atomic_unit.h"
 #include "nic/key_checker.h"
 #include "nic/receive_pool.h"
+#include "nic/reorder_buffer.h"
 
 namespace rnicsim {
 
@@ -20,6 +21,7 @@ struct InboundRequest {
     kRead,
     kAtomic,
     kAgain,  ///< an atomic that is answered from its saved result
+    kKept,   ///< it came before others of smaller PSN: the reorder buffer has it
     kDrop
   };
   PacketRef packet;
@@ -37,6 +39,7 @@ struct InboundRequest {
   KeyFault fault = KeyFault::kNone;
   Aeth aeth;
   Psn ack_psn;
+  Hole missing;  ///< selective repeat: PSNs that it shows to be missing, to be named by NAKs
   Time key_since;
   VirtualAddress address;  ///< where its payload goes
   ReceivePool::Handle receive = 0;

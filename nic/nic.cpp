@@ -2,6 +2,7 @@
 #include "nic/nic.h"
 
 #include "model/random.h"
+#include "nic/repeater.h"
 
 namespace rnicsim {
 
@@ -34,12 +35,14 @@ struct Nic::Blocks {
   NicPort port;
   MacTx mac_tx;
   MacRx mac_rx;
+  ReorderBuffer reorder_buffer;
   EventQueue event_queue;
   CompletionEvents completion_events;
   CqeWriter cqe_writer;
   ReceiveQueues receives;
   AtomicUnit atomics;
   Retransmitter retransmitter;
+  Repeater repeater;
   Completer completer;
   WqeFetch wqe_fetch;
   Requester requester;
@@ -70,6 +73,7 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       mac_rx({w.scheduler, clock, mac_tx,
               {w.port_rate, w.propagation, w.peer_response_time, w.mtu}, path + ".mac_rx"},
              config.mac_rx, config.port),
+      reorder_buffer(mac_rx, config.reorder_buffer),
       event_queue(w.scheduler, clock, pcie, config.event_queue),
       completion_events(w.scheduler, clock, cq_contexts, event_queue),
       cqe_writer(w.scheduler, clock, pcie, cq_contexts, completion_events, event_queue,
@@ -77,15 +81,17 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       receives(w.scheduler, clock, pcie, srqs, config.receive_queue),
       atomics(w.scheduler, clock, pcie, config.atomic_unit),
       retransmitter(w.scheduler, contexts, qps, config.retransmitter),
+      repeater(pcie, contexts, qps),
       completer({w.scheduler, clock, pcie, contexts, qps, local_keys, cqe_writer, event_queue,
-                 w.elided_payload},
+                 reorder_buffer, config.retransmitter.is_selective(), w.elided_payload},
                 config.completer),
       wqe_fetch(w.scheduler, clock, pcie, contexts, qps, config.wqe_fetch, w.index),
       requester({w.scheduler, clock, pcie, contexts, qps, local_keys, key_operations, port, mac_tx,
                  w.elided_payload},
                 config.requester),
       responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, mac_rx,
-                 cqe_writer, receives, atomics, key_operations, w.elided_payload,
+                 cqe_writer, receives, atomics, key_operations,
+                 config.retransmitter.is_selective() ? &reorder_buffer : nullptr, w.elided_payload,
                  config.retransmitter.mode == Retransmission::kGoBack0},
                 config.responder),
       read_responder(
@@ -99,13 +105,14 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
                completion_events) {
   mac_rx.connect(responder, completer);
   completer.connect(wqe_fetch, mac_rx, requester, responder, retransmitter);
-  retransmitter.connect(completer, requester, wqe_fetch);
+  retransmitter.connect(completer, requester, wqe_fetch, repeater);
+  repeater.connect(completer, requester);
   event_queue.connect(call<&CqeWriter::go_on>(&cqe_writer));
   cqe_writer.connect_overrun(call<&Completer::cq_overrun>(&completer));
   doorbell.connect(call<&Responder::receives_posted>(&responder));
   receives.connect(call<&Nic::Blocks::srq_limit>(this));
   wqe_fetch.connect(requester, completer);
-  requester.connect(completer, wqe_fetch, retransmitter);
+  requester.connect(completer, wqe_fetch, retransmitter, repeater);
   responder.connect(completer, read_responder);
   read_responder.connect(completer);
   cqe_writer.connect(call<&Nic::Blocks::cqe_room>(this));
@@ -192,6 +199,8 @@ void Nic::report(const MetricScope& scope) const {
   b.responder.report(scope.child("responder"));
   b.read_responder.report(scope.child("read_responder"));
   b.retransmitter.report(scope.child("retransmitter"));
+  b.repeater.report(scope.child("repeater"));
+  b.reorder_buffer.report(scope.child("reorder_buffer"));
   b.srqs.report(scope.child("srq_context_cache"));
   b.receives.report(scope.child("receive_queue"));
   b.atomics.report(scope.child("atomic_unit"));

@@ -32,6 +32,7 @@ void NicConfig::describe(Fields& fields) {
   fields.object("responder", responder, "takes request packets");
   fields.object("read_responder", read_responder, "sends the data of READs");
   fields.object("retransmitter", retransmitter, "what is sent again, and from where on");
+  fields.object("reorder_buffer", reorder_buffer, "what has overtaken a lost packet");
   fields.object("receive_queue", receive_queue, "fetch of receive queue entries");
   fields.object("atomic_unit", atomic_unit, "executes atomics on host memory");
   fields.object("completer", completer, "takes acknowledgements");

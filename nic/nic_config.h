@@ -20,6 +20,7 @@
 #include "nic/port_config.h"
 #include "nic/read_responder.h"
 #include "nic/receive_queue.h"
+#include "nic/reorder_buffer.h"
 #include "nic/requester.h"
 #include "nic/responder.h"
 #include "nic/retransmitter.h"
@@ -55,6 +56,7 @@ struct NicConfig {
   ResponderConfig responder;
   ReadResponderConfig read_responder;
   RetransmitterConfig retransmitter;
+  ReorderBufferConfig reorder_buffer;
   ReceiveQueuesConfig receive_queue;
   AtomicUnitConfig atomic_unit;
   CompleterConfig completer;

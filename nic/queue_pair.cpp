@@ -89,6 +89,36 @@ void NicQueuePair::void_window() {
   for (std::size_t i = 0; i < to_send.size(); ++i) to_send.at(i).gathering = 0;
 }
 
+void NicQueuePair::void_repeats() {
+  ++repeat_epoch;
+  repeat_ready = recovering = false;
+  if (repeats == nullptr) return;
+  repeats->wanted.clear();
+  repeats->wqe.gathering = 0;
+  repeats->here = false;
+  repeats->fetch_void = repeats->fetching != 0;
+}
+
+bool NicQueuePair::find_message(Psn psn, OutstandingMessage& message) {
+  std::size_t at = 0;
+  while (at < outstanding.size() && outstanding.at(at).last_psn - psn < 0) ++at;
+  if (at < outstanding.size()) {
+    message = outstanding.at(at);
+  } else if (started) {
+    const SendWqe& wqe = this->wqe(sending);
+    message = OutstandingMessage();
+    message.first_psn = message_psn;
+    message.wqe_index = wqe.block;
+    message.wqe_blocks = wqe.blocks;
+    message.opcode = wqe.opcode;
+    message.bytes = static_cast<std::uint32_t>(wqe.length);
+    message.id = wqe.id;
+  } else {
+    return false;
+  }
+  return message.first_psn - psn <= 0;
+}
+
 void NicQueuePair::refetch_from(std::uint16_t block) {
   oldest_block = decoded_block = block;
   first_wqe += static_cast<std::uint32_t>(to_send.size());
@@ -107,6 +137,7 @@ void NicQueuePair::reset(std::uint16_t first_block) {
   executing_id = executed = {};
   begun = ended = 0;
   tells_drained = false;
+  void_repeats();
   next_wqe_at = Time();
   since_ack_request = 0;
   outstanding.clear();

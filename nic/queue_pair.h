@@ -17,6 +17,7 @@
 #include "model/ring.h"
 #include "model/units.h"
 #include "nic/host_table_cache.h"
+#include "nic/reorder_buffer.h"
 
 namespace rnicsim {
 
@@ -66,6 +67,7 @@ struct OutstandingMessage {
   Psn first_psn;
   Psn last_psn;  ///< of a READ, that of the last response
   std::uint16_t wqe_index = 0;
+  std::uint16_t wqe_blocks = 0;
   abi::WqeOpcode opcode = abi::WqeOpcode::kNop;
   bool signaled = false;
   CompletionStatus local_error = CompletionStatus::kSuccess;
@@ -113,6 +115,21 @@ struct SavedAtomic {
   bool known = false;
 };
 
+/// What is to be sent again alone (nic/repeater), and the WQE that it is cut from.
+struct Repeats {
+  struct Range {
+    Psn psn;
+    std::uint32_t count = 0;  ///< more than one only of a READ's responses
+  };
+  Ring<Range> wanted;
+  SendWqe wqe;
+  OutstandingMessage message;  ///< whose WQE it is, or is being fetched
+  std::array<std::uint8_t, abi::kMaxWqeBytes> bytes{};
+  std::uint8_t fetching = 0;  ///< DMA reads of it that are under way
+  bool fetch_void = false;    ///< what they bring is not wanted any more
+  bool here = false;
+};
+
 struct NicQueuePair {
   /// Prefetched basic blocks, addressed by block index modulo their number.
   static constexpr std::uint32_t kPrefetchBlocks = 64;
@@ -155,6 +172,8 @@ struct NicQueuePair {
   // Completer
   Ring<OutstandingMessage> outstanding;
   Ring<OutstandingRead> reads;
+  ReorderWindow early_answers;
+  PacketRef early_acknowledge;  ///< the last one that is for work behind answers that are missing
   std::uint32_t scatter_epoch = 0;  ///< answers from before a reset are not written any more
   Psn acked;  ///< everything before has been acknowledged (but for READs that `reads` still has)
   bool failed = false;  ///< in error: `failure` for the oldest message, flushed for the others
@@ -172,6 +191,11 @@ struct NicQueuePair {
   std::uint8_t retries = 0;  ///< since the last progress
   std::uint8_t rnr_retries = 0;
   std::uint32_t timer_generation = 0;
+  std::unique_ptr<Repeats> repeats;  ///< made when first needed
+  bool repeat_ready = false;         ///< the first of them can be cut
+  std::uint32_t repeat_epoch = 0;    ///< packets sent again of an earlier epoch are void
+  bool recovering = false;           ///< selective repeat, since a timeout: until `recover_until`
+  Psn recover_until;
 
   // Responder
   bool receiving = false;               ///< inside a message of several packets
@@ -194,6 +218,7 @@ struct NicQueuePair {
   Psn answering_first;                  ///< of the READ whose answers were begun last
   Psn answering_end;                    ///< first PSN behind them
   Ring<SavedAtomic> atomics;            ///< the last ones, oldest first
+  ReorderWindow early_requests;
   bool flushing_receives = false;
 
   // Receive queue
@@ -215,6 +240,10 @@ struct NicQueuePair {
   void retire_wqes();
   /// Makes void what stands in the transmit window.
   void void_window();
+  /// Forgets what was to be sent again alone.
+  void void_repeats();
+  /// The message that `psn` is of, if it has been sent (wholly or in part) and not completed.
+  bool find_message(Psn psn, OutstandingMessage& message);
   /// Forgets what has been fetched: block `block`, the work request `id`, is next.
   void refetch_from(std::uint16_t block);
   /// The send queue goes on after an error of its own (SQE to RTS).

@@ -38,9 +38,11 @@ bool ReadResponseReceiver::take(NicQueuePair& qp, abi::QpContext& context, const
   answered_ += Bytes(bytes);
   ++read.next_psn;
   read.asked_again = false;
-  read.answered = read.next_psn - read.last_psn > 0;
+  const bool ended = read.next_psn - read.last_psn > 0;
+  read.answered = ended;
   if (bytes != 0) scatter(qp, context, packet, read, bytes, ready);
   w_.completer.acknowledge(qp, psn + 1, ready);
+  if (ended) retransmitter_->recover(qp);
   return bytes != 0;
 }
 
@@ -67,15 +69,16 @@ bool ReadResponseReceiver::notice_loss(NicQueuePair& qp, abi::QpContext& context
 
 /// Opcode and length are what comes next (IBTA 9.7.5.2.2). First is not told from middle nor only
 /// from last: a response may still be to the request that was made before a READ was asked again.
+/// With selective repeat any may be the last to a request for a part of it.
 bool ReadResponseReceiver::fits(const OutstandingRead& read, const abi::QpContext& context,
-                                const Packet& packet) {
+                                const Packet& packet) const {
   const Opcode opcode = packet.bth.opcode;
   if (read.atomic) return opcode == Opcode::kAtomicAcknowledge;
   if (!is_read_response(opcode)) return false;
   const bool last = read.next_psn == read.last_psn;
   const std::uint64_t length = packet.payload_length.count();
   const std::uint64_t left = read.length - read.received;
-  if (ends_message(opcode) != last) return false;
+  if (ends_message(opcode) != last && (last || !w_.selective)) return false;
   return last ? length == left : length == context.path_mtu() && length < left;
 }
 
@@ -139,7 +142,6 @@ bool ReadResponseReceiver::leave(std::uint64_t, DmaEngine::Job& job) {
 void ReadResponseReceiver::report(const MetricScope& scope) const {
   scope.count("answers", answers_, "READ responses and answers to atomics taken");
   scope.bytes("payload_bytes", answered_, "bytes of them, written to host memory");
-  scope.count("lost_answers", lost_answers_, "READ responses or answers that did not come");
 }
 
 }  // namespace rnicsim

@@ -33,6 +33,7 @@ class ReadResponseReceiver : private DmaEngine::Client {
     KeyChecker& key_checker;
     Completer& completer;
     const Probe& probe;
+    bool selective;     ///< READs may be asked for again in parts
     bool elided;        ///< payload bytes are accounted, not moved
     Callback has_room;  ///< fewer answers are being written
   };
@@ -51,13 +52,14 @@ class ReadResponseReceiver : private DmaEngine::Client {
   /// For quiescing: see Requester::made.
   std::uint64_t scattered() const { return dma_.next(); }
   bool has_passed(std::uint64_t scattered) const { return dma_.first() >= scattered; }
+  /// Times that answers were missing.
+  std::uint64_t lost() const { return lost_answers_; }
   /// Answers that answer nothing outstanding.
   std::uint64_t unexpected() const { return unexpected_; }
   void report(const MetricScope& scope) const;
 
  private:
-  static bool fits(const OutstandingRead& read, const abi::QpContext& context,
-                   const Packet& packet);
+  bool fits(const OutstandingRead& read, const abi::QpContext& context, const Packet& packet) const;
   void scatter(NicQueuePair& qp, const abi::QpContext& context, const PacketRef& packet,
                OutstandingRead& read, std::uint32_t bytes, Time ready);
 

@@ -52,6 +52,7 @@ bool RequestJudge::judge_reliable(InboundRequest& request, NicQueuePair& qp,
         request.ack_psn = packet.bth.psn;
         request.aeth = Aeth::rnr_nak(context.msn, context.min_rnr_timer);
         qp.nak_sent = true;
+        if (w_.early != nullptr) w_.early->drop(qp.early_requests);
         return true;
     }
     if (is_send(packet.bth.opcode) && !w_.messages.fits(packet, qp)) {
@@ -100,7 +101,7 @@ void RequestJudge::judge_duplicate(InboundRequest& request, NicQueuePair& qp,
     const std::uint32_t span = read_span(packet, context.path_mtu());
     const bool whole = packet.bth.psn + span - context.expected_psn <= 0;
     request.verdict =
-        whole && has_resources(packet, qp, context, true) ? Verdict::kRead : Verdict::kDrop;
+        whole && may_answer_again(packet, qp, context) ? Verdict::kRead : Verdict::kDrop;
   } else if (is_atomic(packet.bth.opcode)) {
     request.verdict = Verdict::kDrop;
     for (std::size_t i = 0; i < qp.atomics.size(); ++i) {
@@ -111,8 +112,18 @@ void RequestJudge::judge_duplicate(InboundRequest& request, NicQueuePair& qp,
   }
 }
 
+bool RequestJudge::may_answer_again(const Packet& packet, const NicQueuePair& qp,
+                                    const abi::QpContext& context) const {
+  return w_.early != nullptr ? qp.owed.size() < w_.early->window()
+                             : has_resources(packet, qp, context, true);
+}
+
 void RequestJudge::judge_gap(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context) {
   ++out_of_sequence_;
+  if (w_.early != nullptr) {
+    judge_early(request, qp, context);
+    return;
+  }
   request.verdict = qp.nak_sent ? Verdict::kDrop : Verdict::kNak;
   if (!qp.nak_sent && w_.restarts_messages && qp.receiving) {
     context.expected_psn = qp.receive_first_psn;
@@ -122,6 +133,17 @@ void RequestJudge::judge_gap(InboundRequest& request, NicQueuePair& qp, abi::QpC
   request.ack_psn = context.expected_psn;
   request.aeth = Aeth::nak(context.msn, NakCode::kPsnSequenceError);
   qp.nak_sent = true;
+}
+
+void RequestJudge::judge_early(InboundRequest& request, NicQueuePair& qp,
+                               const abi::QpContext& context) {
+  request.verdict = Verdict::kDrop;
+  if (qp.nak_sent) return;  // an RNR NAK: the requester goes back to it
+  const Packet& packet = *request.packet;
+  const std::uint32_t span = is_read(packet.bth.opcode) ? read_span(packet, context.path_mtu()) : 1;
+  if (w_.early->hold(qp.early_requests, context.expected_psn, request.packet, span,
+                     request.missing))
+    request.verdict = Verdict::kKept;
 }
 
 /// An unreliable connection loses messages silently (IBTA 9.8.2): a gap ends the present one, and

@@ -5,7 +5,11 @@
 // what is accepted; a refusal is a NAK and puts the queue pair in error (9.9.3).
 //
 // Duplicates: WRITEs and SENDs are acknowledged again and written nowhere, READs answered again,
-// atomics answered from the saved result. Of a gap one NAK is sent.
+// atomics answered from the saved result. Of a gap one NAK is sent; with selective repeat what
+// comes behind it is kept (reorder_buffer), each PSN of it is named by a NAK of its own, and READs
+// may be asked for again in parts, as many at once as packets may be kept. What is kept is judged
+// as if it came when its turn has come. An RNR NAK has all behind it sent again, so nothing is kept
+// then.
 //
 // Differs: of an unreliable connection with a shared receive queue, too, a message that is cut off
 // leaves its receive to the next one (IBTA: it completes in error).
@@ -38,6 +42,7 @@ class RequestJudge {
     const AtomicUnit& atomics;
     MessageReceiver& messages;
     const Probe& probe;
+    ReorderBuffer* early;    ///< selective repeat; else null
     bool restarts_messages;  ///< go_back_0: after a gap a message is taken from its first packet
     Callback judge;          ///< the request may be judged now
   };
@@ -60,6 +65,9 @@ class RequestJudge {
   bool judge_sequence(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
   void judge_duplicate(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
   void judge_gap(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
+  void judge_early(InboundRequest& request, NicQueuePair& qp, const abi::QpContext& context);
+  bool may_answer_again(const Packet& packet, const NicQueuePair& qp,
+                        const abi::QpContext& context) const;
   bool judge_key(InboundRequest& request, const NicQueuePair& qp, const abi::QpContext& context);
   void begin_check(InboundRequest& request, const NicQueuePair& qp, const abi::QpContext& context);
   void accept(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);

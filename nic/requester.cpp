@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nic/completer.h"
+#include "nic/repeater.h"
 #include "nic/retransmitter.h"
 #include "nic/wqe_fetch.h"
 
@@ -85,9 +86,12 @@ void Requester::ready(NicQueuePair& qp) { wait_for_turn(qp, w_.scheduler.now());
 
 /// `since`: when the queue pair could have entered the pipeline.
 void Requester::wait_for_turn(NicQueuePair& qp, Time since) {
-  if (qp.queued || qp.send_stopped || qp.paused || qp.executing || !qp.has_wqe_to_send()) return;
+  if (qp.queued) return;
+  const bool new_work = !qp.send_stopped && !qp.paused && !qp.executing && qp.has_wqe_to_send();
+  if (!new_work && !qp.repeat_ready) return;
   qp.queued = true;
-  if (!qp.started) since = std::max({since, qp.next_wqe_at, qp.wqe(qp.sending).decoded});
+  if (!qp.repeat_ready && !qp.started)
+    since = std::max({since, qp.next_wqe_at, qp.wqe(qp.sending).decoded});
   tx_scheduler_.add(qp, since);
 }
 
@@ -123,6 +127,12 @@ void Requester::turn() {
 
 /// The turn of a queue pair whose context is at hand.
 void Requester::serve(NicQueuePair& qp, abi::QpContext& context) {
+  if (qp.repeat_ready && sends(context.state)) {
+    make_again(qp, context);
+    qp.queued = false;  // now only: the next one counts from when this one entered
+    wait_for_turn(qp, entered_);
+    return;
+  }
   qp.queued = false;
   if (qp.send_stopped || qp.paused || qp.executing || !qp.has_wqe_to_send()) return;
   // A draining send queue ends what it has begun, lost packets included, and begins nothing else.
@@ -266,46 +276,86 @@ void Requester::make_packet(NicQueuePair& qp, abi::QpContext& context) {
       data ? std::min<std::uint64_t>(context.path_mtu(), wqe.length - qp.offset) : 0);
   DmaEngine::Job job;
   job.packet = data ? build(qp, context, wqe, length) : build_request(qp, context, wqe);
-  job.qp = &qp;
   job.epoch = Epoch(qp.epoch);
   job.message = qp.sending;
-  job.id = wqe.id;
   job.offset = qp.offset;
-  job.ready = w_.scheduler.now();
-  job.check.pd = context.pd;
   if (wqe.inline_bytes == 0)
     job.bytes = length;
   else
     copy_inline(qp, wqe, *job.packet);
-  ++wqe.gathering;
-  ++packets_;
-  buffered_ += Bytes(length);
-  most_buffered_ = std::max(most_buffered_, buffered_);
   qp.started = true;
   qp.offset += length;
   w_.contexts.mark_dirty(qp.qpn.value());
+  ++wqe.gathering;
   if (!data || qp.offset == wqe.length) finish_wqe(qp, wqe, context.next_send_psn + Psn::kMask);
+  add_job(qp, context, wqe.id, std::move(job));
+}
+
+/// What every packet between its turn and the port has.
+void Requester::add_job(NicQueuePair& qp, const abi::QpContext& context, WorkRequestId id,
+                        DmaEngine::Job job) {
+  job.qp = &qp;
+  job.id = id;
+  job.ready = w_.scheduler.now();
+  job.check.pd = context.pd;
+  ++packets_;
+  buffered_ += job.packet->payload_length;
+  most_buffered_ = std::max(most_buffered_, buffered_);
   dma_.add(std::move(job));
 }
 
-/// A packet of a WRITE or SEND.
+/// A packet that was lost, alone.
+void Requester::make_again(NicQueuePair& qp, const abi::QpContext& context) {
+  Repeats::Range range;
+  if (repeater_->take(qp, range)) {
+    SendWqe& wqe = qp.repeats->wqe;
+    const std::uint32_t mtu = context.path_mtu();
+    DmaEngine::Job job;
+    job.offset = static_cast<std::uint64_t>(range.psn - qp.repeats->message.first_psn) * mtu;
+    const auto length = static_cast<std::uint32_t>(
+        std::min(std::uint64_t{range.count} * mtu, wqe.length - job.offset));
+    job.packet = sends_data(wqe.opcode)
+                     ? data_packet(qp, context, wqe, range.psn, job.offset, length)
+                     : request_packet(context, wqe, range.psn, job.offset, length);
+    job.packet->bth.ack_req = true;
+    job.epoch = Epoch(qp.repeat_epoch);
+    job.message = kRepeated;
+    if (wqe.inline_bytes != 0)
+      copy_inline_again(*qp.repeats, job.offset, *job.packet);
+    else if (sends_data(wqe.opcode))
+      job.bytes = length;
+    ++wqe.gathering;
+    add_job(qp, context, wqe.id, std::move(job));
+  }
+  repeater_->go_on(qp);
+}
+
+/// The next packet of a WRITE or SEND.
 PacketRef Requester::build(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe,
                            std::uint32_t length) {
-  const bool first = qp.offset == 0;
+  PacketRef packet = data_packet(qp, context, wqe, context.next_send_psn, qp.offset, length);
+  ++context.next_send_psn;
   const bool last = qp.offset + length == wqe.length;
+  packet->bth.ack_req = context.transport == Transport::kRc &&
+                        (last || ++qp.since_ack_request == config_.ack_request_interval);
+  if (packet->bth.ack_req) qp.since_ack_request = 0;
+  return packet;
+}
+
+PacketRef Requester::data_packet(const NicQueuePair& qp, const abi::QpContext& context,
+                                 const SendWqe& wqe, Psn psn, std::uint64_t offset,
+                                 std::uint32_t length) {
+  const bool first = offset == 0;
+  const bool last = offset + length == wqe.length;
   const Opcode opcode = data_opcode(wqe.opcode, first, last);
   PacketRef packet = context.transport == Transport::kUd
                          ? w_.port.make_datagram(context, wqe.datagram, qp.qpn, opcode)
-                         : w_.port.make(context, opcode, context.next_send_psn);
-  packet->bth.psn = context.next_send_psn;
-  ++context.next_send_psn;
+                         : w_.port.make(context, opcode, psn);
+  packet->bth.psn = psn;
   packet->work_request = wqe.id;
   packet->payload_elided = w_.elided;
   packet->set_payload_length(Bytes(length));
   packet->bth.solicited_event = last && wqe.solicited;
-  packet->bth.ack_req = context.transport == Transport::kRc &&
-                        (last || ++qp.since_ack_request == config_.ack_request_interval);
-  if (packet->bth.ack_req) qp.since_ack_request = 0;
   if (has_reth(opcode)) {
     packet->reth.virtual_address = wqe.remote.address;
     packet->reth.r_key = wqe.remote.rkey;
@@ -319,26 +369,33 @@ PacketRef Requester::build(NicQueuePair& qp, abi::QpContext& context, const Send
 /// The one packet of a READ or atomic; a READ that is sent again asks for what has not come.
 PacketRef Requester::build_request(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe) {
   const Psn first = context.next_send_psn;
-  const bool read = is_read(wqe.opcode);
   const std::uint64_t left = wqe.length - qp.offset;
   const auto span = static_cast<std::uint32_t>(
-      read ? std::max<std::uint64_t>(divide_up(left, context.path_mtu()), 1) : 1);
+      is_read(wqe.opcode) ? std::max<std::uint64_t>(divide_up(left, context.path_mtu()), 1) : 1);
+  PacketRef packet = request_packet(context, wqe, first, qp.offset, left);
+  context.next_send_psn = first + span;
+  expect_answer(qp, wqe, first, first + (span - 1));
+  return packet;
+}
+
+/// Asks for `length` bytes of a READ from `offset` on, or for an atomic.
+PacketRef Requester::request_packet(const abi::QpContext& context, const SendWqe& wqe, Psn psn,
+                                    std::uint64_t offset, std::uint64_t length) {
+  const bool read = is_read(wqe.opcode);
   const Opcode opcode = read                                               ? Opcode::kReadRequest
                         : wqe.opcode == abi::WqeOpcode::kAtomicCompareSwap ? Opcode::kCompareSwap
                                                                            : Opcode::kFetchAdd;
-  PacketRef packet = w_.port.make(context, opcode, first);
+  PacketRef packet = w_.port.make(context, opcode, psn);
   packet->work_request = wqe.id;
   packet->bth.ack_req = true;
   if (read) {
-    packet->reth.virtual_address = VirtualAddress(wqe.remote.address.value() + qp.offset);
+    packet->reth.virtual_address = VirtualAddress(wqe.remote.address.value() + offset);
     packet->reth.r_key = wqe.remote.rkey;
-    packet->reth.dma_length = static_cast<std::uint32_t>(left);
+    packet->reth.dma_length = static_cast<std::uint32_t>(length);
   } else {
     packet->set_atomic_eth(
         {wqe.remote.address, wqe.remote.rkey, wqe.atomic.swap_or_add, wqe.atomic.compare});
   }
-  context.next_send_psn = first + span;
-  expect_answer(qp, wqe, first, first + (span - 1));
   return packet;
 }
 
@@ -361,6 +418,7 @@ void Requester::finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn) {
   message.first_psn = qp.message_psn;
   message.last_psn = last_psn;
   message.wqe_index = wqe.block;
+  message.wqe_blocks = wqe.blocks;
   message.opcode = wqe.opcode;
   message.signaled = wqe.signaled;
   message.bytes = static_cast<std::uint32_t>(wqe.length);
@@ -382,9 +440,19 @@ void Requester::copy_inline(NicQueuePair& qp, const SendWqe& wqe, Packet& packet
     to[i] = qp.prefetch[(start + i) & kPrefetchMask];
 }
 
+void Requester::copy_inline_again(const Repeats& repeats, std::uint64_t offset, Packet& packet) {
+  if (w_.elided) return;
+  std::copy_n(repeats.bytes.data() + repeats.wqe.inline_at + offset, packet.payload_length.count(),
+              packet.payload());
+}
+
+SendWqe& Requester::wqe_of(const DmaEngine::Job& job) {
+  return job.message == kRepeated ? job.qp->repeats->wqe : job.qp->wqe(job.message);
+}
+
 /// As much of the packet as lies in one data segment.
 void Requester::begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) {
-  const SendWqe& wqe = job.qp->wqe(job.message);
+  const SendWqe& wqe = wqe_of(job);
   const std::uint32_t within =
       DmaEngine::aim(check, wqe.segments.data(), job.offset + moved, job.bytes - moved);
   check.state = within == 0 ? KeyCheck::State::kKeyLookup : KeyCheck::State::kTranslate;
@@ -406,7 +474,11 @@ void Requester::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCh
 void Requester::issued(const DmaEngine::Job& job) {
   if (job.is_void() || job.failed != CompletionStatus::kSuccess) return;
   NicQueuePair& qp = *job.qp;
-  --qp.wqe(job.message).gathering;
+  --wqe_of(job).gathering;
+  if (job.message == kRepeated) {
+    repeater_->go_on(qp);
+    return;
+  }
   qp.retire_wqes();
   wqe_fetch_->resume(qp.qpn);
 }

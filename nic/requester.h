@@ -11,6 +11,8 @@
 // Of one queue pair, WQEs start at least `wqe_interval` apart (the per-QP processing time that
 // bounds the message rate of a single queue pair). A fence waits for the answers to earlier READs
 // and atomics, and so does a READ or atomic beyond max_rd_atomic, and a local invalidate.
+// What is to be sent again alone (repeater) takes the next turn of its queue pair before anything
+// new, even where that has to wait.
 // Operations on keys (key_operations) have no packet; what is behind one starts when it is done.
 // In SQD only WQEs that had their turn before are sent, again if need be.
 #pragma once
@@ -32,6 +34,7 @@
 namespace rnicsim {
 
 class Completer;
+class Repeater;
 class Retransmitter;
 class WqeFetch;
 
@@ -59,7 +62,9 @@ class Requester : private DmaEngine::Client {
     bool elided;  ///< payload bytes are accounted, not moved
   };
   Requester(const Wiring& wiring, const RequesterConfig& config);
-  void connect(Completer& completer, WqeFetch& wqe_fetch, Retransmitter& retransmitter) {
+  void connect(Completer& completer, WqeFetch& wqe_fetch, Retransmitter& retransmitter,
+               Repeater& repeater) {
+    repeater_ = &repeater;
     completer_ = &completer;
     wqe_fetch_ = &wqe_fetch;
     retransmitter_ = &retransmitter;
@@ -81,6 +86,8 @@ class Requester : private DmaEngine::Client {
 
  private:
   static constexpr std::uint32_t kMaxPathMtu = 4096;
+  /// In place of a WQE's number: a packet that the repeater sends again.
+  static constexpr std::uint32_t kRepeated = ~std::uint32_t{0};
 
   void wait_for_turn(NicQueuePair& qp, Time since);
   void kick();
@@ -95,12 +102,21 @@ class Requester : private DmaEngine::Client {
   void finish_local(NicQueuePair& qp, const SendWqe& wqe);
   void executed(std::uint64_t qpn);
   void make_packet(NicQueuePair& qp, abi::QpContext& context);
+  void make_again(NicQueuePair& qp, const abi::QpContext& context);
+  void add_job(NicQueuePair& qp, const abi::QpContext& context, WorkRequestId id,
+               DmaEngine::Job job);
   PacketRef build(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe,
                   std::uint32_t length);
   PacketRef build_request(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe);
+  PacketRef data_packet(const NicQueuePair& qp, const abi::QpContext& context, const SendWqe& wqe,
+                        Psn psn, std::uint64_t offset, std::uint32_t length);
+  PacketRef request_packet(const abi::QpContext& context, const SendWqe& wqe, Psn psn,
+                           std::uint64_t offset, std::uint64_t length);
   void expect_answer(NicQueuePair& qp, const SendWqe& wqe, Psn first, Psn last);
   void finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn);
   void copy_inline(NicQueuePair& qp, const SendWqe& wqe, Packet& packet);
+  void copy_inline_again(const Repeats& repeats, std::uint64_t offset, Packet& packet);
+  static SendWqe& wqe_of(const DmaEngine::Job& job);
   bool has_room() const { return buffered_ + Bytes(kMaxPathMtu) <= config_.transmit_buffer; }
 
   void begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) override;
@@ -116,6 +132,7 @@ class Requester : private DmaEngine::Client {
   Completer* completer_ = nullptr;
   WqeFetch* wqe_fetch_ = nullptr;
   Retransmitter* retransmitter_ = nullptr;
+  Repeater* repeater_ = nullptr;
   Pipeline pipeline_;
   Pipeline& context_port_;
   Pipeline header_pipeline_;

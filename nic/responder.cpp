@@ -26,13 +26,15 @@ Responder::Responder(const Wiring& wiring, const ResponderConfig& config)
       messages_(
           {wiring.contexts, wiring.receives, pool_, wiring.elided, call<&Responder::pump>(this)}),
       judge_({wiring.scheduler, wiring.contexts, wiring.qps, wiring.key_checker, wiring.atomics,
-              messages_, probe, wiring.restarts_messages, call<&Responder::pump>(this)}),
+              messages_, probe, wiring.reorder_buffer, wiring.restarts_messages,
+              call<&Responder::pump>(this)}),
       refusals_({wiring.contexts, wiring.qps, messages_, judge_, call<&Responder::drain>(this)}),
       invalidation_({wiring.contexts, wiring.qps, wiring.key_operations, requests_,
                      call<&Responder::drain>(this), call<&Responder::pump>(this)}),
-      acknowledger_({wiring.scheduler, wiring.clock, wiring.contexts, wiring.qps, wiring.port,
-                     wiring.mac_tx, probe, call<&Responder::drain>(this)},
-                    config.ack_pipeline),
+      acknowledger_(
+          {wiring.scheduler, wiring.clock, wiring.contexts, wiring.qps, wiring.port, wiring.mac_tx,
+           probe, wiring.reorder_buffer != nullptr, call<&Responder::drain>(this)},
+          config.ack_pipeline),
       flusher_(
           {wiring.scheduler, wiring.contexts, wiring.cqe_writer, wiring.receives, pool_, dma_}) {}
 
@@ -58,17 +60,31 @@ void Responder::pump() {
   while (InboundRequest* next = next_to_judge()) {
     if (invalidation_.holds_up(*next) || !judge_.judge(*next)) break;
     if (next->invalidates) invalidation_.expect();
+    const Qpn qpn = next->qpn();
     hand_over(*next);
+    take_early(qpn);
   }
   pumping_ = false;
   flusher_.go_on();
+}
+
+/// A request of the queue pair has been judged: one that came early may be the next.
+void Responder::take_early(Qpn qpn) {
+  if (w_.reorder_buffer == nullptr || !w_.contexts.in_range(qpn.value())) return;
+  const abi::QpContext* context = w_.contexts.peek(qpn.value());
+  if (context != nullptr)
+    due_ = w_.reorder_buffer->take(w_.qps.at(qpn).early_requests, context->expected_psn);
+}
+
+void Responder::drop_early(NicQueuePair& qp) {
+  if (w_.reorder_buffer != nullptr) w_.reorder_buffer->drop(qp.early_requests);
 }
 
 /// The one that waits for an entry or a key; else the oldest that has come, which passes the
 /// pipeline now. Null: none has come, or the window is full.
 InboundRequest* Responder::next_to_judge() {
   if (requests_.size() > dma_.size()) return &requests_.back();
-  if (arrivals_.empty()) return nullptr;
+  if (!due_ && arrivals_.empty()) return nullptr;
   const Time now = w_.scheduler.now();
   if (dma_.size() >= config_.window) {
     if (waits_since_ == Time::never()) waits_since_ = now;
@@ -76,7 +92,7 @@ InboundRequest* Responder::next_to_judge() {
   }
   if (waits_since_ != Time::never())
     stalled_window_ += now - std::exchange(waits_since_, Time::never());
-  Arrival arrival = arrivals_.take();
+  Arrival arrival = due_ ? Arrival{std::move(due_), now} : arrivals_.take();
   InboundRequest& next = requests_.push(InboundRequest{});
   next.packet = std::move(arrival.packet);
   next.ready = context_port_.enter(pipeline_.enter(std::max(arrival.ready, now)));
@@ -209,7 +225,7 @@ bool Responder::leave(std::uint64_t sequence, DmaEngine::Job&) {
   if (!acknowledger_.answer(front, next_through ? &requests_.at(1) : nullptr)) return false;
   if (front.verdict == Verdict::kDrop) ++dropped_;
   pool_.drop(front.receive);
-  w_.mac_rx.release(*front.packet);
+  if (front.verdict != Verdict::kKept) w_.mac_rx.release(*front.packet);
   requests_.pop();
   return true;
 }
@@ -240,10 +256,12 @@ void Responder::go_on() {
 }
 
 void Responder::flush_receives(NicQueuePair& qp) {
-  flusher_.flush(qp, dma_.first() + requests_.size() + arrivals_.size());
+  drop_early(qp);
+  flusher_.flush(qp, dma_.first() + requests_.size() + (due_ ? 1 : 0) + arrivals_.size());
 }
 
 void Responder::forget(NicQueuePair& qp) {
+  drop_early(qp);
   completer_->forget(qp);
   pool_.drop(qp.receive);
   w_.receives.reset(qp);

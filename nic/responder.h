@@ -11,6 +11,9 @@
 // has no completion, so this is no landing. An acknowledgement that finds the port's response queue
 // full waits, and everything behind it; so does a completion entry that finds the CQE writer full.
 //
+// With selective repeat packets that came early are kept; each is taken in its turn, before
+// anything newer, and passes the pipeline once more.
+//
 // Its parts: request_judge (PSN, opcodes, keys; with request_check and message_receiver),
 // late_refusal (accepted, but cannot be carried out), remote_invalidation (SEND with invalidate),
 // acknowledger (ACK, NAK, coalescing), receive_flusher (queue pairs in error). What they know of a
@@ -64,6 +67,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
     ReceiveQueues& receives;
     AtomicUnit& atomics;
     KeyOperations& key_operations;
+    ReorderBuffer* reorder_buffer;  ///< selective repeat; else null
     bool elided;
     bool restarts_messages;  ///< go_back_0: after a gap a message is taken from its first packet
   };
@@ -86,7 +90,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   /// has_passed(judged()) holds.
   std::uint64_t judged() const { return dma_.next(); }
   bool has_passed(std::uint64_t judged) const { return dma_.first() >= judged; }
-  bool idle() const { return arrivals_.empty() && requests_.empty() && flusher_.idle(); }
+  bool idle() const { return arrivals_.empty() && !due_ && requests_.empty() && flusher_.idle(); }
 
   Probe probe;
   /// A fault: takes nothing within [from, until).
@@ -103,6 +107,8 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
 
   void pump();
   InboundRequest* next_to_judge();
+  void take_early(Qpn qpn);
+  void drop_early(NicQueuePair& qp);
   void hand_over(InboundRequest& request);
 
   void begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) override;
@@ -128,6 +134,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   Pipeline& context_port_;
   DmaEngine dma_;
   ReceivePool pool_;
+  PacketRef due_;  ///< one that came early: before the arrivals
   Ring<Arrival> arrivals_;
   Ring<InboundRequest> requests_;  ///< the jobs of dma_ and, behind them, the one being judged
   MessageReceiver messages_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nic/completer.h"
+#include "nic/repeater.h"
 #include "nic/requester.h"
 #include "nic/wqe_fetch.h"
 
@@ -72,9 +73,20 @@ void Retransmitter::timed_out(std::uint64_t qpn) {
   if (!sends(context->state) || (qp.outstanding.empty() && !qp.started)) return;
   ++timeouts_;
   const Psn psn = oldest(qp);
+  if (config_.is_selective() && psn - context->next_send_psn >= 0) {
+    start_timer(qp);  // its packet has yet to be made
+    return;
+  }
   for (std::size_t i = 0; i < qp.reads.size(); ++i) qp.reads.at(i).asked_again = false;
   probe(scheduler_.now(), ProbeKind::kTimeout, {}, 0, index, psn.value());
-  again(qp, *context, psn);
+  if (!config_.is_selective()) {
+    again(qp, *context, psn);
+  } else if (!exhausted(qp, *context)) {
+    qp.recovering = true;
+    qp.recover_until = context->next_send_psn;
+    start_timer(qp);
+    repeat_oldest(qp);
+  }
 }
 
 /// First PSN that is neither acknowledged nor answered. REQUIRES: there is one.
@@ -88,7 +100,52 @@ Psn Retransmitter::oldest(NicQueuePair& qp) {
 
 void Retransmitter::missing(NicQueuePair& qp, abi::QpContext& context, Psn psn) {
   ++sequence_naks_;
-  again(qp, context, psn);
+  if (config_.is_selective())
+    repeat_request(qp, psn);
+  else
+    again(qp, context, psn);
+}
+
+void Retransmitter::answers_missing(NicQueuePair& qp, const Hole& hole) {
+  ++sequence_naks_;
+  repeat(qp, hole.first, hole.count);
+}
+
+void Retransmitter::repeat(NicQueuePair& qp, Psn psn, std::uint32_t count) {
+  if (!repeater_->want(qp, psn, count)) return;
+  packets_again_ += count;
+  probe(scheduler_.now(), ProbeKind::kSentAgain, {}, 0, psn.value(), count);
+}
+
+/// The responder has not got the request packet `psn`. Of PSNs that stand for responses to a READ
+/// there is none, and the READ's own has been named before them.
+void Retransmitter::repeat_request(NicQueuePair& qp, Psn psn) {
+  OutstandingMessage message;
+  if (!qp.find_message(psn, message)) return;
+  if (!message.has_answer())
+    repeat(qp, psn, 1);
+  else if (psn == message.first_psn)
+    repeat(qp, psn, static_cast<std::uint32_t>(message.last_psn - psn) + 1);
+}
+
+/// The oldest packet that is not acknowledged; of a READ all that is missing up to the first
+/// response that is here.
+void Retransmitter::repeat_oldest(NicQueuePair& qp) {
+  const Psn psn = oldest(qp);
+  for (std::size_t i = 0; i < qp.reads.size(); ++i) {
+    const OutstandingRead& read = qp.reads.at(i);
+    if (read.answered || read.next_psn != psn) continue;
+    repeat(qp, psn, ReorderBuffer::missing_run(qp.early_answers, psn, read.last_psn + 1));
+    return;
+  }
+  repeat(qp, psn, 1);
+}
+
+void Retransmitter::recover(NicQueuePair& qp) {
+  if (!qp.recovering) return;
+  const Psn psn = oldest(qp);
+  qp.recovering = qp.recover_until - psn > 0;
+  if (qp.recovering) repeat_oldest(qp);
 }
 
 bool Retransmitter::restarts(NicQueuePair& qp, Psn psn) const {
@@ -98,12 +155,15 @@ bool Retransmitter::restarts(NicQueuePair& qp, Psn psn) const {
 }
 
 void Retransmitter::again(NicQueuePair& qp, abi::QpContext& context, Psn psn) {
-  if (++qp.retries > context.retry_count) {
-    ++exhausted_;
-    completer_->fail(qp, context, CompletionStatus::kRetryExceeded, scheduler_.now());
-    return;
-  }
-  go_back(qp, context, psn);
+  if (!exhausted(qp, context)) go_back(qp, context, psn);
+}
+
+/// Counts a retry. True: it was one too many, and the queue pair has failed.
+bool Retransmitter::exhausted(NicQueuePair& qp, abi::QpContext& context) {
+  if (++qp.retries <= context.retry_count) return false;
+  ++exhausted_;
+  completer_->fail(qp, context, CompletionStatus::kRetryExceeded, scheduler_.now());
+  return true;
 }
 
 void Retransmitter::not_ready(NicQueuePair& qp, abi::QpContext& context, Psn psn,
@@ -114,6 +174,7 @@ void Retransmitter::not_ready(NicQueuePair& qp, abi::QpContext& context, Psn psn
     completer_->fail(qp, context, CompletionStatus::kRnrRetryExceeded, scheduler_.now());
     return;
   }
+  qp.recovering = false;
   stop_timer(qp);  // it runs again when something has been sent again
   qp.paused = true;
   go_back(qp, context, psn);
@@ -184,8 +245,11 @@ void Retransmitter::go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn) 
 
 void RetransmitterConfig::describe(Fields& fields) {
   fields.choice("mode", mode,
-                {{"go_back_n", Retransmission::kGoBackN}, {"go_back_0", Retransmission::kGoBack0}},
-                "what is sent again: from the missing packet on, or the whole message");
+                {{"go_back_n", Retransmission::kGoBackN},
+                 {"go_back_0", Retransmission::kGoBack0},
+                 {"selective_repeat", Retransmission::kSelectiveRepeat}},
+                "what is sent again: from the missing packet on, the whole message, or the missing "
+                "packet alone, which both ends must agree on");
 }
 
 void Retransmitter::report(const MetricScope& scope) const {

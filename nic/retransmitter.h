@@ -9,7 +9,16 @@
 // there on. `go_back_n` begins at the first PSN that is missing. `go_back_0`, as older NICs did it,
 // begins at the first packet of its message; the responder of such a NIC asks for that packet.
 //
-// Approximates: the timeout is exact (IBTA allows up to 4 times as long); one deadline entry a
+// `selective_repeat` does not go back (but for an RNR NAK): the responder keeps what has overtaken
+// a lost packet (reorder_buffer) and names each missing PSN once by a sequence-error NAK, which in
+// this mode acknowledges nothing; that packet alone is sent again (repeater). READ responses
+// likewise: a READ request asks again for the missing ones only. Both ends must run it. After a
+// timeout the oldest packet alone is sent again; as long as acknowledgements then stop short of
+// what had been sent when the timeout came, the next one after each, without another timeout. Only
+// timeouts count as retries: a NAK names a PSN once, so it cannot repeat without progress.
+//
+// Approximates: the mode is this NIC's own, no vendor's protocol; the wire format is IBTA's. The
+// timeout is exact (IBTA allows up to 4 times as long); one deadline entry a
 // queue pair, moved lazily.
 #pragma once
 
@@ -24,13 +33,15 @@
 namespace rnicsim {
 
 class Completer;
+class Repeater;
 class Requester;
 class WqeFetch;
 
-enum class Retransmission : std::uint8_t { kGoBackN, kGoBack0 };
+enum class Retransmission : std::uint8_t { kGoBackN, kGoBack0, kSelectiveRepeat };
 
 struct RetransmitterConfig {
   Retransmission mode = Retransmission::kGoBackN;
+  bool is_selective() const { return mode == Retransmission::kSelectiveRepeat; }
   void describe(Fields& fields);
 };
 
@@ -44,7 +55,9 @@ class Retransmitter {
   Retransmitter(Scheduler& scheduler, QpContextCache& contexts, QueuePairTable& qps,
                 const RetransmitterConfig& config)
       : scheduler_(scheduler), contexts_(contexts), qps_(qps), config_(config) {}
-  void connect(Completer& completer, Requester& requester, WqeFetch& wqe_fetch) {
+  void connect(Completer& completer, Requester& requester, WqeFetch& wqe_fetch,
+               Repeater& repeater) {
+    repeater_ = &repeater;
     completer_ = &completer;
     requester_ = &requester;
     wqe_fetch_ = &wqe_fetch;
@@ -58,6 +71,11 @@ class Retransmitter {
   void progress(NicQueuePair& qp);
   /// The responder, or a gap in READ responses, says that `psn` is missing.
   void missing(NicQueuePair& qp, abi::QpContext& context, Psn psn);
+  /// Selective repeat: READ responses that did not come, or the answer to an atomic.
+  void answers_missing(NicQueuePair& qp, const Hole& hole);
+  /// Selective repeat: an ACK has come, or a READ's last response. After a timeout, what it stops
+  /// short of is sent again.
+  void recover(NicQueuePair& qp);
   /// The responder was not ready to receive `psn`.
   void not_ready(NicQueuePair& qp, abi::QpContext& context, Psn psn, std::uint8_t timer);
   /// go_back_0: `psn` is the first of the oldest message, which the responder wants once more.
@@ -75,6 +93,10 @@ class Retransmitter {
   void timed_out(std::uint64_t qpn);
   void ready_again(std::uint64_t qpn);
   static Psn oldest(NicQueuePair& qp);
+  bool exhausted(NicQueuePair& qp, abi::QpContext& context);
+  void repeat(NicQueuePair& qp, Psn psn, std::uint32_t count);
+  void repeat_request(NicQueuePair& qp, Psn psn);
+  void repeat_oldest(NicQueuePair& qp);
   void again(NicQueuePair& qp, abi::QpContext& context, Psn psn);
   void go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn);
   bool forget_from(NicQueuePair& qp, Psn psn, OutstandingMessage& message);
@@ -86,6 +108,7 @@ class Retransmitter {
   Completer* completer_ = nullptr;
   Requester* requester_ = nullptr;
   WqeFetch* wqe_fetch_ = nullptr;
+  Repeater* repeater_ = nullptr;
   std::uint64_t timeouts_ = 0;
   std::uint64_t sequence_naks_ = 0;
   std::uint64_t rnr_naks_ = 0;

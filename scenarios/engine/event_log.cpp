@@ -90,6 +90,7 @@ Kind describe(ProbeKind kind) {
     case ProbeKind::kTimeout:
       return {"retransmitter", "no answer in time", kFault};
     case ProbeKind::kGoBack:
+    case ProbeKind::kSentAgain:
       return {"retransmitter", "sent again", kFault};
     case ProbeKind::kPacketLost:
       return {"link", "packet lost", kFault};
@@ -169,6 +170,8 @@ std::string details(const ProbeRecord& r) {
       return fmt::format("qp {}, psn {}", r.a, r.b);
     case ProbeKind::kGoBack:
       return fmt::format("from psn {} on, {} packets", r.a, r.b);
+    case ProbeKind::kSentAgain:
+      return fmt::format("psn {} alone, {} packets", r.a, r.b);
     case ProbeKind::kQpError:
     case ProbeKind::kSendQueueError:
       return fmt::format("qp {}: {}", r.a, name_of(static_cast<CompletionStatus>(r.b)));

@@ -128,6 +128,9 @@ void ExpectationSpec::describe(Fields& f) {
   f.any("between", between, {"array"}, "smallest and largest allowed value");
   f.optional("ratio_to", ratio_to, "compare metric / this metric instead of the metric");
   f.optional("source", source, "where the number was published");
+  f.optional("missed", missed,
+             "the model is known to miss it: which mechanism is believed to be missing. The run "
+             "passes as long as that is so");
 }
 
 void ExpectationSpec::interpret(const JsonNode& node, const std::string& path,

@@ -31,6 +31,7 @@ struct ExpectationSpec {
   std::optional<std::string> variant;
   std::optional<std::string> ratio_to;
   std::optional<std::string> source;
+  std::optional<std::string> missed;  ///< known not to hold: the mechanism believed missing
   AnyJson equals;
   AnyJson tolerance;
   AnyJson at_least;

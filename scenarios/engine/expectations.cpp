@@ -165,7 +165,7 @@ bool JudgedRun::expects(const Violation& violation) const {
 
 bool JudgedRun::passed() const {
   return std::all_of(expectations.begin(), expectations.end(),
-                     [](const ExpectationResult& e) { return e.passed; }) &&
+                     [](const ExpectationResult& e) { return e.accepted(); }) &&
          std::all_of(result.violations.begin(), result.violations.end(),
                      [this](const Violation& v) { return expects(v); });
 }

@@ -18,6 +18,8 @@ struct ExpectationResult {
   double measured = 0;  ///< in `unit`; of ratio_to the ratio
   Unit unit = Unit::kCount;
   bool passed = false;
+  /// As the scenario says it is: passed, or missed where it says so.
+  bool accepted() const { return passed != spec.missed.has_value(); }
 };
 
 /// A run with everything that is said about it: what documents and views are made of.
@@ -31,7 +33,7 @@ struct JudgedRun {
   bool judged = true;
 
   bool expects(const Violation& violation) const;
-  /// Every expectation met and no violation but expected ones.
+  /// Every expectation as the scenario says, and no violation but expected ones.
   bool passed() const;
 };
 

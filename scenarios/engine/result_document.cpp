@@ -39,6 +39,7 @@ Json expectation_to_json(const ExpectationResult& result) {
   json["measured"] = number_to_json(result.measured);
   json["unit"] = unit_name(result.unit);
   json["passed"] = result.passed;
+  if (spec.missed) json["missed"] = *spec.missed;
   if (spec.source) json["source"] = *spec.source;
   return json;
 }

@@ -254,6 +254,24 @@ TEST_CASE("failures name both values, violations their place and time") {
   CHECK(has_line(view, "  expected lossless_drop at w0, 4 us: dropped"));
 }
 
+TEST_CASE("what a scenario says is missed fails a run only when it no longer is") {
+  JudgedRun run = a_run();
+  ExpectationResult known;
+  known.spec.metric = "m";
+  known.spec.low = {1000, Unit::kPicoseconds, "1 ns"};
+  known.spec.missed = "the mechanism";
+  known.measured = 1500;
+  known.unit = Unit::kPicoseconds;
+  run.expectations = {known};
+  run.result.violations.clear();
+  CHECK(run.passed());
+  CHECK(failure_lines(run).empty());
+  run.expectations[0].passed = true;
+  CHECK_FALSE(run.passed());
+  CHECK(failure_lines(run) ==
+        std::vector<std::string>{"expectation no longer missed: m: expected 1 ns, found 1.500 ns"});
+}
+
 TEST_CASE("colour appears only where it is asked for") {
   TerminalStyle style;
   CHECK(terminal_view(a_run(), style).find('\033') == std::string::npos);

@@ -192,7 +192,7 @@ class Summary {
 std::string verdict(const JudgedRun& run, const TerminalStyle& style) {
   std::string out;
   const auto passed = std::count_if(run.expectations.begin(), run.expectations.end(),
-                                    [](const ExpectationResult& e) { return e.passed; });
+                                    [](const ExpectationResult& e) { return e.accepted(); });
   const bool all = passed == static_cast<std::ptrdiff_t>(run.expectations.size());
   if (!run.judged)
     out += inked(style, Ink::kHeading, "EXPECTATIONS") +
@@ -250,10 +250,10 @@ std::string expected_text(const ExpectationSpec& spec) {
 std::vector<std::string> failure_lines(const JudgedRun& run) {
   std::vector<std::string> lines;
   for (const ExpectationResult& e : run.expectations)
-    if (!e.passed)
-      lines.push_back(fmt::format("expectation failed: {}: expected {}, found {}",
-                                  subject_of(e.spec), expected_text(e.spec),
-                                  exact_text(e.measured, e.unit)));
+    if (!e.accepted())
+      lines.push_back(fmt::format(
+          "expectation {}: {}: expected {}, found {}", e.passed ? "no longer missed" : "failed",
+          subject_of(e.spec), expected_text(e.spec), exact_text(e.measured, e.unit)));
   for (const Violation& v : run.result.violations)
     if (!run.expects(v))
       lines.push_back(fmt::format("{} at {}, {}: {}", v.kind, v.where, short_text(v.when), v.text));

@@ -29,6 +29,13 @@ void vary_nic(Random& random, NicConfig& nic) {
   nic.wqe_fetch.blocks_per_fetch = one_of(random, {1, 4, 8});
 }
 
+/// Draws of its own, so that a program is the same under each way of retransmission.
+void vary_reordering(std::uint64_t seed, NicConfig& nic) {
+  Random random(seed_for(seed, "reordering"));
+  nic.reorder_buffer.window = one_of(random, {2, 16, 128, 128});
+  nic.reorder_buffer.room = Bytes(one_of(random, {4096, 65536, 524288, 524288}));
+}
+
 void add_fault(Random& random, Scenario& scenario, FaultKind kind, double most) {
   FaultRule rule;
   rule.kind = kind;
@@ -69,6 +76,7 @@ Settings mixed(std::uint64_t seed) {
     NicConfig& nic = host.nics[0].config;
     vary_nic(random, nic);
     nic.retransmitter.mode = kRetransmissions[seed / kProgramSeeds];
+    if (nic.retransmitter.is_selective()) vary_reordering(s.seed, nic);
     host.config.verbs.blue_flame = random.below(2) == 0;
   }
   return s;

@@ -15,8 +15,8 @@
 namespace rnicsim::stress {
 
 /// The ways of retransmission that reliable connections are tried with.
-inline constexpr Retransmission kRetransmissions[] = {Retransmission::kGoBackN,
-                                                      Retransmission::kGoBack0};
+inline constexpr Retransmission kRetransmissions[] = {
+    Retransmission::kGoBackN, Retransmission::kGoBack0, Retransmission::kSelectiveRepeat};
 inline constexpr std::uint64_t kProgramSeeds = 100000;
 
 struct Settings {
