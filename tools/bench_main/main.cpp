@@ -29,15 +29,23 @@ namespace {
 using rnicsim::RunResult;
 using rnicsim::Scenario;
 
+/// Of a target 0: there is none.
 struct Workload {
   const char* name;
   const char* scenario;
   double target_packets_per_second;
-  double target_callbacks;
+  double target_callbacks;  ///< a data packet
+  double target_hops_per_second;
+  double target_callbacks_per_hop;
   double target_memory_mib;
 };
 
-constexpr Workload kWorkloads[] = {{"two_hosts", "two_hosts", 500000, 25, 100}};
+constexpr Workload kWorkloads[] = {
+    {"two_hosts", "two_hosts", 500000, 25, 0, 0, 100},
+    {"incast_16", "bench/incast_16", 0, 0, 1.5e6, 2, 0},
+    {"fat_tree_128", "bench/fat_tree_128", 0, 0, 3.5e6, 2, 0},
+    {"fat_tree_1024", "bench/fat_tree_1024", 0, 0, 2.2e6, 2, 1024},
+};
 
 /// What the child hands back through its pipe.
 struct Measured {
@@ -114,7 +122,7 @@ void print(const Workload& workload, const std::vector<Row>& rows, nlohmann::ord
         row.target == 0 || (row.at_least ? row.value >= row.target : row.value <= row.target);
     const std::string target =
         row.target == 0 ? "" : fmt::format("{} {:.0f}", row.at_least ? ">=" : "<=", row.target);
-    std::cout << fmt::format("{:<12} {:<36} {:>14} {:>12} {}\n", workload.name, row.what,
+    std::cout << fmt::format("{:<14} {:<36} {:>14} {:>12} {}\n", workload.name, row.what,
                              fmt::format(fmt::runtime(row.format), row.value), target,
                              row.target == 0 ? "" : (met ? "met" : "MISSED"));
     json[workload.name][row.what] = row.value;
@@ -137,15 +145,20 @@ int bench(const std::vector<std::string>& names, unsigned repeat, bool in_proces
       return 3;
     }
     const auto packets = static_cast<double>(m->data_packets);
+    const auto hops = static_cast<double>(m->packet_hops);
+    const auto callbacks = static_cast<double>(m->callbacks);
     print(workload,
           {{"data packets", packets, 0, true, "{:.0f}"},
            {"wall time, s", m->seconds, 0, true, "{:.3f}"},
            {"data packets per second", packets / m->seconds, workload.target_packets_per_second,
             true, "{:.0f}"},
-           {"packet-hops per second", static_cast<double>(m->packet_hops) / m->seconds, 0, true,
+           {"packet-hops", hops, 0, true, "{:.0f}"},
+           {"packet-hops per second", hops / m->seconds, workload.target_hops_per_second, true,
             "{:.0f}"},
-           {"callbacks per data packet", static_cast<double>(m->callbacks) / packets,
-            workload.target_callbacks, false, "{:.2f}"},
+           {"callbacks per data packet", callbacks / packets, workload.target_callbacks, false,
+            "{:.2f}"},
+           {"callbacks per packet-hop", callbacks / hops, workload.target_callbacks_per_hop, false,
+            "{:.2f}"},
            {"peak memory, MiB", m->memory_mib, workload.target_memory_mib, false, "{:.1f}"}},
           json);
   }
@@ -184,7 +197,9 @@ int sc_main(int argc, char** argv) {
     const bool known = std::any_of(std::begin(kWorkloads), std::end(kWorkloads),
                                    [&](const Workload& w) { return w.name == name; });
     if (!known) {
-      std::cerr << "rnicsim_bench: there is no bench \"" << name << "\"; known: two_hosts\n";
+      std::cerr << "rnicsim_bench: there is no bench \"" << name << "\"; known:";
+      for (const Workload& w : kWorkloads) std::cerr << ' ' << w.name;
+      std::cerr << '\n';
       return 2;
     }
   }
