@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A rule by which a link loses, damages, doubles, delays or reorders packets: which packets (all
-// conditions that are given must hold), which of those (every, first, count or probability), and
-// what happens to them.
+// A rule by which a link loses, damages, falsifies, doubles, delays or reorders packets: which
+// packets (all conditions that are given must hold), which of those (every, first, count or
+// probability), and what happens to them.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ enum class FaultKind : std::uint8_t {
   kDrop,
   kCorruptIcrc,  ///< a bit that the ICRC covers is flipped; the frame's FCS is right
   kCorruptFcs,   ///< the frame's FCS is wrong
+  kWrongOpcode,  ///< as a NIC that is broken sends it: another opcode, all else right
   kDuplicate,
   kReorder,
   kDelay,
@@ -46,6 +47,7 @@ struct FaultRule {
 
   std::optional<Time> delay;
   std::optional<std::uint32_t> behind;
+  std::optional<std::string> sent_as;  ///< name of an opcode
 
   void describe(Fields& fields);
 
@@ -60,6 +62,8 @@ struct FaultRule {
   bool selects(Opcode one_opcode) const;
   /// Pause frames are called "Pause".
   bool selects_pause() const;
+  /// What stands in the packet instead of its opcode. REQUIRES: kind kWrongOpcode.
+  Opcode false_opcode() const;
   /// Its name in metrics: the one given, or its place among the link's rules.
   std::string label(std::size_t index) const { return name.value_or(std::to_string(index)); }
 

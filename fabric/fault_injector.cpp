@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "model/icrc.h"
+
 namespace rnicsim {
 
 namespace {
@@ -57,7 +59,7 @@ bool FaultInjector::matches(const Rule& rule, const Packet& packet) {
   if (config.until && packet.head >= *config.until) return false;
   if (packet.kind == FrameKind::kPause)
     return !config.psn && !config.ipv4_identification_low_byte && config.selects_pause() &&
-           config.kind != FaultKind::kCorruptIcrc;
+           config.kind != FaultKind::kCorruptIcrc && config.kind != FaultKind::kWrongOpcode;
   if (config.psn && packet.bth.psn.value() != *config.psn) return false;
   if (config.ipv4_identification_low_byte &&
       (packet.ipv4.identification & 0xff) != *config.ipv4_identification_low_byte)
@@ -99,6 +101,7 @@ void FaultInjector::act(Rule& rule, PacketRef packet) {
       return;
     case FaultKind::kCorruptIcrc:
     case FaultKind::kCorruptFcs:
+    case FaultKind::kWrongOpcode:
       tell(ProbeKind::kPacketDamaged, *packet);
       ++corrupted_;
       damage(rule, *packet);
@@ -129,6 +132,9 @@ void FaultInjector::act(Rule& rule, PacketRef packet) {
 void FaultInjector::damage(Rule& rule, Packet& packet) {
   if (rule.config.kind == FaultKind::kCorruptFcs) {
     packet.bad_fcs = true;
+  } else if (rule.config.kind == FaultKind::kWrongOpcode) {
+    packet.bth.opcode = rule.config.false_opcode();
+    seal_icrc(packet);
   } else if (!packet.payload_elided && packet.payload_length != Bytes(0)) {
     const std::uint64_t bit = rule.random.below(packet.payload_length.count() * 8);
     packet.payload()[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);

@@ -10,6 +10,8 @@
 //   by then is delivered.
 // - corrupt_icrc: a bit of the payload is flipped, or, where there are no bytes to flip, a bit of
 //   the ICRC. corrupt_fcs: the frame is marked as one whose FCS is wrong.
+// - wrong_opcode: the packet says that it is another one, and its ICRC agrees: what only a broken
+//   NIC sends.
 // - duplicate: a copy follows right behind, at the link's rate.
 // - delay: the packet comes later; those behind it do not overtake it.
 // - reorder: the packet waits until `behind` later ones have been passed on, and follows right

@@ -60,6 +60,8 @@ bool merge(const QpAttributes& from, abi::QpContext& into) {
   into.max_rd_atomic = from.max_rd_atomic.value_or(into.max_rd_atomic);
   into.max_dest_rd_atomic = from.max_dest_rd_atomic.value_or(into.max_dest_rd_atomic);
   into.qkey = from.qkey.value_or(into.qkey);
+  into.flags &= static_cast<std::uint8_t>(~abi::QpContext::kNotifyDrained);
+  if (from.notify_drained) into.flags |= abi::QpContext::kNotifyDrained;
   return into.retry_count <= 7 && into.rnr_retry <= 7 && into.ack_timeout <= 31 &&
          into.dscp <= 63 && into.min_rnr_timer <= 31 && into.max_rd_atomic <= kMaxReads &&
          into.max_dest_rd_atomic <= kMaxReads;

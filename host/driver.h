@@ -83,6 +83,7 @@ struct QpAttributes {
   std::optional<std::uint8_t> max_rd_atomic;       ///< READs and atomics outstanding, at most 16
   std::optional<std::uint8_t> max_dest_rd_atomic;  ///< of the other side, here
   std::optional<std::uint32_t> qkey;
+  bool notify_drained = false;  ///< to SQD: an event when what was begun is complete
 };
 
 class Driver {

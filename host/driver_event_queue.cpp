@@ -80,7 +80,7 @@ void DriverEventQueue::entry_handled() {
   ++consumer_;
   const auto at = channels_.find(key(entry.type, entry.object));
   if (at != channels_.end())
-    at->second->deliver({entry.type, entry.object}, core_->scheduler().now());
+    at->second->deliver({entry.type, entry.object, {}}, core_->scheduler().now());
   handle_next();
 }
 

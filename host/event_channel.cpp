@@ -4,7 +4,7 @@
 namespace rnicsim {
 
 void EventChannel::deliver(const DeviceEvent& event, Time now) {
-  events_.push(event);
+  events_.push({event.type, event.object, now});
   if (sleepers_.empty()) return;
   Sleeper* sleeper = sleepers_.take();
   sleeper->woken = true;
@@ -19,10 +19,13 @@ std::optional<DeviceEvent> EventChannel::poll(CpuTask& task) {
 
 DeviceEvent EventChannel::wait(CpuTask& task) {
   task.run(plane_, CpuCategory::kSyscall, syscall_);
+  Scheduler& scheduler = task.core().scheduler();
   while (events_.empty()) {
     Sleeper sleeper{&task, false};
     sleepers_.push(&sleeper);
+    scheduler.hold();
     while (!sleeper.woken) task.block();
+    scheduler.release();
     task.run(plane_, CpuCategory::kSyscall, config_.context_switch);
   }
   return events_.take();

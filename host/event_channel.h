@@ -3,6 +3,8 @@
 // program empties with a system call, asleep while there are none (the file behind libibverbs'
 // completion channel, and the one behind its asynchronous events).
 //
+// While somebody sleeps, timers alone keep the run alive: an event may be held back by one.
+//
 // Models: the system call, sleeping, waking in the order of going to sleep, the cost of both.
 // Ignores: poll() and select() on the file, signals.
 #pragma once
@@ -22,6 +24,7 @@ namespace rnicsim {
 struct DeviceEvent {
   abi::EventType type = abi::EventType::kInvalid;
   std::uint32_t object = 0;
+  Time delivered;  ///< by the interrupt handler
 };
 
 class EventChannel {

@@ -34,6 +34,7 @@ bool Host::idle() const {
 }
 
 void Host::attach(ProbeSink* sink, std::uint32_t first_nic) {
+  interrupts_.probe().attach(sink, first_nic - 1);
   std::uint32_t component = first_nic;
   for (const auto& link : links_) link->probe().attach(sink, component++);
   component = first_nic;

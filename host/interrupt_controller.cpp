@@ -21,12 +21,12 @@ void InterruptConfig::describe(Fields& f) {
 }
 
 InterruptController::Message InterruptController::allocate(CpuCore& core, Callback handler) {
-  vectors_.push_back({&core, handler, false});
+  vectors_.push_back({&core, handler, false, {}, {}});
   return {PhysicalAddress(kFirstAddress),
           kFirstVector + static_cast<std::uint32_t>(vectors_.size() - 1)};
 }
 
-void InterruptController::raise(const Message& message) {
+void InterruptController::raise(const Message& message, WorkRequestId cause) {
   ++messages_;
   const std::uint64_t index = std::uint64_t{message.data} - kFirstVector;
   if (message.address.value() != kFirstAddress || message.data < kFirstVector ||
@@ -39,6 +39,8 @@ void InterruptController::raise(const Message& message) {
     return;
   }
   vectors_[index].pending = true;
+  vectors_[index].arrived = scheduler_.now();
+  vectors_[index].cause = cause;
   scheduler_.at_software(scheduler_.now() + config_.latency,
                          call<&InterruptController::take>(this, index));
 }
@@ -49,6 +51,8 @@ void InterruptController::take(std::uint64_t index) {
   ++handled_;
   const Time end = vector.core->occupy(scheduler_.now(), CpuPlane::kData, CpuCategory::kInterrupt,
                                        config_.entry);
+  probe_(end, ProbeKind::kInterruptTaken, vector.cause, 0,
+         static_cast<std::uint64_t>(vector.arrived.ps()), kFirstVector + index);
   scheduler_.at_software(end, vector.handler);
 }
 

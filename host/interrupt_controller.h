@@ -17,6 +17,7 @@
 #include "host/cpu_core.h"
 #include "model/callback.h"
 #include "model/metrics.h"
+#include "model/probe.h"
 #include "model/scheduler.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
@@ -57,8 +58,10 @@ class InterruptController {
   /// A vector whose `handler` runs when the core has entered it; what it does more it charges to
   /// the core itself. Returns the message that a device has to send.
   Message allocate(CpuCore& core, Callback handler);
-  /// A message arrives now.
-  void raise(const Message& message);
+  /// A message arrives now. `cause`: for observers, what the device sent it for.
+  void raise(const Message& message, WorkRequestId cause = {});
+
+  Probe& probe() { return probe_; }
 
   const InterruptConfig& config() const { return config_; }
   std::uint64_t handled() const { return handled_; }
@@ -70,12 +73,15 @@ class InterruptController {
     CpuCore* core;
     Callback handler;
     bool pending;
+    Time arrived;  ///< the message that is pending
+    WorkRequestId cause;
   };
   void take(std::uint64_t vector);
 
   Scheduler& scheduler_;
   InterruptConfig config_;
   std::vector<Vector> vectors_;
+  Probe probe_;
   std::uint64_t messages_ = 0;
   std::uint64_t handled_ = 0;
   std::uint64_t merged_ = 0;

@@ -288,7 +288,7 @@ void PcieLink::take_effect(std::uint32_t index) {
       probe_(scheduler_.now(), ProbeKind::kPayloadLanded, t.work_request, 0,
              static_cast<std::uint64_t>(t.begin.ps()), bytes.count());
   }
-  if (t.interrupt) interrupts_->raise({address, load_be32(t.data->data())});
+  if (t.interrupt) interrupts_->raise({address, load_be32(t.data->data())}, t.work_request);
   recycle(index);
   if (to_memory) memory_.wrote(address, bytes);
 }

@@ -38,8 +38,9 @@ void store_wqe(Memory& memory, const QueuePair& qp, const BuiltWqe& wqe) {
 
 /// One call of post_send.
 struct Verbs::Posting {
-  std::uint8_t first_block[abi::kWqeBlockBytes];  ///< of the last entry
-  std::uint32_t blocks;                           ///< of all entries
+  std::uint32_t entries;
+  std::uint32_t blocks;                           ///< of the last entry
+  std::uint8_t last_entry[abi::kBlueFlameBytes];  ///< all of it, or its beginning
   WorkRequestId last;
   Cycles cycles;
 };
@@ -97,7 +98,11 @@ Errno Verbs::req_notify_cq(CpuTask& task, CompletionQueue* cq, bool solicited_on
 }
 
 CompletionQueue* Verbs::get_cq_event(CpuTask& task, CompletionChannel* channel) {
-  const Cqn cqn(channel->events().wait(task).object);
+  const DeviceEvent event = channel->events().wait(task);
+  const Cqn cqn(event.object);
+  probe_(task.now(), ProbeKind::kProgramWoken, {}, 0,
+         static_cast<std::uint64_t>(event.delivered.ps()),
+         std::uint64_t{driver_.nic()} << 32 | cqn.value());
   const auto at =
       std::find_if(cqs_.begin(), cqs_.end(), [cqn](auto& cq) { return cq->cqn() == cqn; });
   (*at)->got_event();  // a queue that is destroyed takes its events along
@@ -138,7 +143,8 @@ Result<QueuePair*> Verbs::create_qp(CpuTask& task, const QueuePairInit& init) {
   const std::uint32_t qpn = rings.value.qpn.value();
   if (qps_.size() <= qpn) qps_.resize(qpn + 1);
   qps_[qpn] = std::make_unique<QueuePair>(rings.value, init);
-  driver_.events().subscribe(abi::EventType::kQpError, qpn, &async_);
+  for (const auto type : {abi::EventType::kQpError, abi::EventType::kSqDrained})
+    driver_.events().subscribe(type, qpn, &async_);
   return qps_[qpn].get();
 }
 
@@ -146,7 +152,8 @@ Errno Verbs::destroy_qp(CpuTask& task, QueuePair* qp) {
   const std::uint32_t qpn = qp->qpn().value();
   const Errno result = driver_.destroy_qp(task, qp->qpn());
   if (result != Errno::kOk) return result;
-  driver_.events().unsubscribe(abi::EventType::kQpError, qpn);
+  for (const auto type : {abi::EventType::kQpError, abi::EventType::kSqDrained})
+    driver_.events().unsubscribe(type, qpn);
   qps_[qpn].reset();
   return Errno::kOk;
 }
@@ -210,8 +217,9 @@ Errno Verbs::add_request(CpuTask& task, QueuePair& qp, const SendRequest& reques
   task.charge(kPlane, CpuCategory::kPosting, cycles);
   // Nobody looks at the ring before the doorbell, so the bytes may be there ahead of time.
   store_wqe(memory_, qp, wqe);
-  std::copy_n(wqe.bytes, abi::kWqeBlockBytes, posting.first_block);
-  posting.blocks += wqe.blocks();
+  std::copy_n(wqe.bytes, abi::kBlueFlameBytes, posting.last_entry);
+  posting.entries += 1;
+  posting.blocks = wqe.blocks();
   posting.cycles += cycles;
   posting.last = WorkRequestId(driver_.nic(), qp.qpn(), qp.next_request());
   QueuePair::Slot slot;
@@ -230,9 +238,13 @@ void Verbs::ring_doorbell(CpuTask& task, QueuePair& qp, const Posting& posting) 
   std::uint8_t record[4];
   store_be32(record, qp.producer());
   memory_.store(PhysicalAddress(qp.doorbell_record().value() + 4), record, sizeof record);
-  const bool blue_flame = config_.blue_flame && posting.blocks == 1;
-  mmio_.mmio_write(task.now(), abi::kUarOffset + abi::kSendDoorbell, posting.first_block,
-                   blue_flame ? abi::kWqeBlockBytes : abi::kSendDoorbellBytes);
+  const std::uint32_t entry = posting.blocks * abi::kWqeBlockBytes;
+  const bool blue_flame =
+      config_.blue_flame && posting.entries == 1 && entry <= abi::kBlueFlameBytes;
+  const std::uint32_t bytes = blue_flame ? entry : abi::kSendDoorbellBytes;
+  for (std::uint32_t at = 0; at < bytes; at += abi::kWqeBlockBytes)
+    mmio_.mmio_write(task.now(), abi::kUarOffset + abi::kSendDoorbell + at, posting.last_entry + at,
+                     std::min(bytes, abi::kWqeBlockBytes));
   probe_(task.now(), ProbeKind::kDoorbellRung, posting.last, 0,
          static_cast<std::uint64_t>(begin.ps()), (posting.cycles + config_.doorbell).count());
 }

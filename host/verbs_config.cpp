@@ -17,7 +17,8 @@ void VerbsConfig::describe(Fields& f) {
   f.field("completion", completion, cycles, "taking one completion entry");
   f.field(
       "blue_flame", blue_flame,
-      "write a single WQE of 64 B to the doorbell register whole, so that it need not be fetched");
+      "write a single WQE of up to 256 B to the doorbell register whole, in lines of 64 B, so that "
+      "it need not be fetched");
 }
 
 }  // namespace rnicsim

@@ -17,8 +17,8 @@ struct VerbsConfig {
   Cycles receive_record{35};     ///< barrier and doorbell record of posted receives
   Cycles poll{35};               ///< one look at a completion queue
   Cycles completion{35};         ///< taking one entry out
-  /// A single WQE of one basic block goes to the doorbell register whole (64 B, write-combined), so
-  /// that the NIC need not fetch it: what mlx5's library does.
+  /// A single WQE of up to 256 B goes to the doorbell register whole (write-combined lines of 64
+  /// B), so that the NIC need not fetch it: what mlx5's library does.
   bool blue_flame = false;
   void describe(Fields& fields);
 };

@@ -7,6 +7,24 @@
 
 namespace rnicsim::abi {
 
+const char* name_of(EventType type) {
+  switch (type) {
+    case EventType::kCompletion:
+      return "completion, cq";
+    case EventType::kSqDrained:
+      return "send queue drained, qp";
+    case EventType::kCqError:
+      return "overrun, cq";
+    case EventType::kQpError:
+      return "error, qp";
+    case EventType::kSrqLimit:
+      return "limit reached, srq";
+    case EventType::kInvalid:
+      break;
+  }
+  return "?";
+}
+
 // Every `write` first clears its whole image, so that reserved bytes are zero whatever was there.
 
 void ControlSegment::write(ByteSpan at) const {

@@ -39,9 +39,12 @@ inline constexpr std::uint64_t kEqArm = 0x20;
 inline constexpr std::uint64_t kUarOffset = 0x1000;
 inline constexpr std::uint64_t kUarSize = 0x1000;
 /// Within a UAR page: the first 8 bytes of the last posted WQE's control segment, or (BlueFlame)
-/// all 64 B of a WQE of one basic block, which the NIC then need not fetch.
+/// all of a WQE of up to kBlueFlameBytes, which the NIC then need not fetch: one write of 64 B for
+/// each of its basic blocks, in order and at consecutive addresses, as a write-combining CPU makes
+/// them.
 inline constexpr std::uint64_t kSendDoorbell = 0x800;
 inline constexpr std::uint64_t kSendDoorbellBytes = 8;
+inline constexpr std::uint32_t kBlueFlameBytes = 256;
 /// Within a UAR page, u64: solicited only(8) consumer index(24) cqn(32): asks for one event when an
 /// entry at or after that index is written (or is there already).
 inline constexpr std::uint64_t kCqArm = 0x20;
@@ -232,11 +235,15 @@ struct CqContext {
 
 enum class EventType : std::uint8_t {
   kCompletion = 0x00,
-  kCqError = 0x04,   ///< overrun
-  kQpError = 0x05,   ///< object = qpn
-  kSrqLimit = 0x14,  ///< fewer receives than the limit are left
+  kSqDrained = 0x03,  ///< object = qpn
+  kCqError = 0x04,    ///< overrun
+  kQpError = 0x05,    ///< object = qpn
+  kSrqLimit = 0x14,   ///< fewer receives than the limit are left
   kInvalid = 0xff,
 };
+
+/// "completion, cq", "send queue drained, qp": the object's number goes behind it.
+const char* name_of(EventType type);
 
 /// 64 B, written by DMA, followed by an MSI-X message. 1: type(8); 8: object(32): cqn, qpn, srqn;
 /// 63: owner(1), as a CQE's.
@@ -367,6 +374,7 @@ struct QpContext {
   std::uint8_t flags = 0;
   static constexpr std::uint8_t kHasReceiveQueue = 0x01;
   static constexpr std::uint8_t kInlineReceive = 0x02;  ///< short messages stand in the CQE
+  static constexpr std::uint8_t kNotifyDrained = 0x04;  ///< RTS to SQD: event when it has drained
   std::uint32_t srqn = 0;
   std::uint32_t receive_consumer = 0;
   void write(ByteSpan at) const;

@@ -22,6 +22,8 @@ enum class ProbeKind : std::uint8_t {
   kPostSend,          ///< a: begin ps, b: bytes of payload
   kDoorbellRung,      ///< a: begin ps, b: CPU cycles of the whole post
   kCompletionPolled,  ///< a: status, b: bytes
+  kInterruptTaken,    ///< a: message arrived at ps, b: its data; time: the handler begins
+  kProgramWoken,      ///< a: event delivered at ps, b: number of the NIC << 32 | cqn
   // NIC, sending side
   kDoorbellArrived,   ///< a: qpn, b: producer index
   kWqeFetchStart,     ///< a: bytes asked for; the work request is the first expected
@@ -40,7 +42,11 @@ enum class ProbeKind : std::uint8_t {
   kAckReceived,        ///< a: PSN, b: AETH syndrome
   kAnswerReceived,     ///< READ response or answer to an atomic. a: PSN, b: payload bytes
   kCqeWritten,         ///< a: begin ps, b: status
+  kEventWritten,       ///< a: begin ps, b: type << 32 | object
+  kInterruptSent,      ///< a: number of the event queue, b: data of the message
+  kKeyChanged,         ///< a window bound or a key invalidated. a: begin ps, b: 1 = refused
   kQpError,            ///< a: qpn, b: cause (CompletionStatus)
+  kSendQueueError,     ///< the same, of an unreliable service: the send queue alone stops
   kTimeout,            ///< a: qpn, b: PSN that was not acknowledged in time
   kGoBack,             ///< a: PSN from which on is sent again, b: PSNs
   // Faults injected on a link, reported for the sender. a: PSN, b: opcode; time: first bit

@@ -234,6 +234,7 @@ abi::CommandStatus CommandUnit::change_eq() {
   return done ? abi::CommandStatus::kOk : abi::CommandStatus::kBadObject;
 }
 
+/// A send queue is left to drain before it is modified or goes on (IBTA 10.3.1.5).
 abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
   const abi::QpContext wanted = abi::QpContext::read(mailbox_.data());
   const Qpn qpn(entry_.object);
@@ -241,6 +242,8 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
   if (!may_modify(present->state, wanted.state)) return abi::CommandStatus::kBadState;
   if (wanted.state != QpState::kReset && wanted.state != QpState::kErr && !usable(wanted))
     return abi::CommandStatus::kBadObject;
+  if (present->state == QpState::kSqd && sends(wanted.state) && !qp.is_drained())
+    return abi::CommandStatus::kBadState;
   switch (wanted.state) {
     case QpState::kErr:
       // In error already, it has flushed the receives that were posted by then.
@@ -269,16 +272,19 @@ abi::CommandStatus CommandUnit::modify_qp(abi::QpContext* present) {
       present->work_requests = kept.work_requests;
       present->receive_consumer = kept.receive_consumer;
       if (kept.state == QpState::kSqe) qp.restart_sending();
+      qp.tells_drained = kept.state == QpState::kRts && wanted.state == QpState::kSqd &&
+                         (wanted.flags & abi::QpContext::kNotifyDrained) != 0;
       if (kept.state != QpState::kInit) {
         present->expected_psn = kept.expected_psn;
         present->msn = kept.msn;
       }
-      if (kept.state == QpState::kRts || kept.state == QpState::kSqd)
+      if (kept.state != QpState::kInit && kept.state != QpState::kRtr)
         present->next_send_psn = kept.next_send_psn;
     }
   }
   qp.send_cqn = present->send_cqn;
   qp.receive_cqn = present->receive_cqn;
+  w_.completer.check_drained(qp);
   w_.contexts.mark_dirty(qpn.value());
   w_.wqe_fetch.restart(qpn);
   return abi::CommandStatus::kOk;

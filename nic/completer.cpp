@@ -217,13 +217,14 @@ void Completer::stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState 
   context.state = state;
   w_.contexts.mark_dirty(qp.qpn.value());
   qp.failed = true;
-  qp.paused = false;
+  qp.paused = qp.tells_drained = false;
   qp.send_cqn = context.send_cqn;
   qp.void_window();
   ++qp.port_epoch;
   retransmitter_->stop_timer(qp);
-  probe(w_.scheduler.now(), ProbeKind::kQpError, {}, 0, qp.qpn.value(),
-        static_cast<std::uint64_t>(cause));
+  probe(w_.scheduler.now(),
+        state == QpState::kSqe ? ProbeKind::kSendQueueError : ProbeKind::kQpError, {}, 0,
+        qp.qpn.value(), static_cast<std::uint64_t>(cause));
 }
 
 void Completer::report(const MetricScope& scope) const {

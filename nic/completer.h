@@ -64,6 +64,8 @@ class Completer : public ParsedPacketSink {
   void sent(NicQueuePair& qp, Psn psn, Time ready);
   /// Completes what can be, in order.
   void advance(NicQueuePair& qp) { completions_.advance(qp, w_.scheduler.now()); }
+  /// A send queue that drains: has it?
+  void check_drained(NicQueuePair& qp) { completions_.check_drained(qp); }
   /// Everything before `limit` has been acknowledged.
   void acknowledge(NicQueuePair& qp, Psn limit, Time ready);
   /// A message failed at home (requester); it completes in error once those before it have

@@ -63,9 +63,11 @@ void CompletionEvents::look(std::uint64_t number) {
   check(cqn, s, *context);
 }
 
-void CompletionEvents::written(Cqn cqn, const abi::CqContext& context, bool solicited) {
+void CompletionEvents::written(Cqn cqn, const abi::CqContext& context, bool solicited,
+                               WorkRequestId work_request) {
   if (context.eqn == 0) return;
   State& s = state(cqn.value());
+  s.latest = work_request;
   if (solicited) s.solicited_end = context.producer_index;
   if (s.armed && !s.requested) check(cqn.value(), s, context);
 }
@@ -80,7 +82,7 @@ void CompletionEvents::check(std::uint32_t cqn, State& s, const abi::CqContext& 
   stop_holding(s);
   s.armed = false;
   ++events_;
-  event_queue_.post(context.eqn, abi::EventType::kCompletion, cqn);
+  event_queue_.post(context.eqn, abi::EventType::kCompletion, cqn, s.latest);
 }
 
 void CompletionEvents::hold(std::uint32_t cqn, State& s, Time period) {
@@ -89,7 +91,9 @@ void CompletionEvents::hold(std::uint32_t cqn, State& s, Time period) {
   ++held_;
   most_holding_ = std::max(most_holding_, ++holding_);
   const std::uint64_t timer = std::uint64_t{s.generation} << 32 | cqn;
-  scheduler_.at(scheduler_.now() + period, call<&CompletionEvents::period_over>(this, timer));
+  // Whoever sleeps until then keeps the run alive.
+  scheduler_.at_daemon(scheduler_.now() + period,
+                       call<&CompletionEvents::period_over>(this, timer));
 }
 
 void CompletionEvents::period_over(std::uint64_t timer) {

@@ -3,7 +3,7 @@
 // that it has not seen, the queue has one when such an entry has been written or is there already
 // (solicited only: one that its sender marked, or an error). With moderation in the queue's context
 // (count above one and a period) the event is held back until there are so many entries from that
-// index on, or so much time has passed since the first was seen.
+// index on, or so much time has passed since the first was seen; that timer keeps no run alive.
 //
 // Connects to: the doorbell (arm), cqe_writer (written), commands (forget, changed), event_queue.
 // Models: the look into the queue's context, which may have to be fetched. Of two requests that
@@ -36,8 +36,8 @@ class CompletionEvents {
 
   /// Software wants one event for an entry at or after `consumer`, of which it gives 24 bits.
   void arm(Cqn cqn, std::uint32_t consumer, bool solicited_only);
-  /// The entry before the context's producer index has been handed to PCIe.
-  void written(Cqn cqn, const abi::CqContext& context, bool solicited);
+  /// The entry before the context's producer index, of this work request, has been handed to PCIe.
+  void written(Cqn cqn, const abi::CqContext& context, bool solicited, WorkRequestId work_request);
   /// The queue's moderation is another now.
   void changed(Cqn cqn) { look(cqn.value()); }
   /// The queue is made or destroyed.
@@ -56,6 +56,7 @@ class CompletionEvents {
     std::uint32_t index = 0;
     std::uint32_t solicited_end = 0;  ///< index behind the last solicited entry
     std::uint32_t generation = 0;     ///< of the moderation timer that counts
+    WorkRequestId latest;             ///< of the last entry; for observers
   };
   State& state(std::uint32_t cqn);
   void schedule_look(std::uint64_t cqn);

@@ -52,7 +52,7 @@ void CqeWriter::write_front() {
   }
   submit(*context);
   look_ahead(cqn, *context);
-  completion_events_.written(cqn, *context, queue_.front().solicited);
+  completion_events_.written(cqn, *context, queue_.front().solicited, queue_.front().work_request);
   pop_front();
 }
 
@@ -156,10 +156,20 @@ void CqeWriter::submit(abi::CqContext& context) {
 void CqeWriter::pop_front() {
   const bool was_full = !has_room();
   queue_.pop();
+  ++left_;
+  while (!drained_.empty() && drained_.front().behind <= left_)
+    event_queue_.async(abi::EventType::kSqDrained, drained_.take().qpn.value());
   armed_ = false;
   read_for_front_ = false;
   arm();
   if (was_full && room_) room_();
+}
+
+void CqeWriter::tell_drained(Qpn qpn) {
+  if (queue_.empty())
+    event_queue_.async(abi::EventType::kSqDrained, qpn.value());
+  else
+    drained_.push({left_ + queue_.size(), qpn});
 }
 
 /// There is nowhere to write: the queue does not exist or is in error.

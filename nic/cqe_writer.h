@@ -61,6 +61,8 @@ class CqeWriter {
   /// errors count as solicited without saying so. REQUIRES: has_room().
   void write(Cqn cqn, const abi::Cqe& cqe, WorkRequestId work_request, Time ready,
              bool solicited = false);
+  /// Tells software, behind the entries that wait here now, that a send queue has drained.
+  void tell_drained(Qpn qpn);
   /// The event queue's block has room again.
   void go_on();
   /// The queue is made or destroyed.
@@ -80,6 +82,11 @@ class CqeWriter {
     WorkRequestId work_request;
     Time ready;
     bool solicited;
+  };
+  /// An event that follows the entry that is `behind`th to leave.
+  struct Drained {
+    std::uint64_t behind;
+    Qpn qpn;
   };
   /// What the NIC knows of the room in a queue.
   struct Room {
@@ -112,6 +119,8 @@ class CqeWriter {
   Callback room_;
   Callback overrun_;
   Ring<Waiting> queue_;
+  Ring<Drained> drained_;
+  std::uint64_t left_ = 0;   ///< entries that were written or dropped
   std::vector<Room> rooms_;  ///< by number of the queue
   std::array<std::uint8_t, 4> record_{};
   Cqn record_cqn_;

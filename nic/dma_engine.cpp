@@ -46,8 +46,6 @@ void DmaEngine::advance(std::uint64_t sequence) {
       client_.begin_part(job, slot.moved, job.check);
     }
     job.check_set = false;
-    if (slot.moved < job.prefix)
-      job.check.length = std::min(job.check.length, job.prefix - slot.moved);
     slot.stage = Stage::kChecking;
   }
   if (!w_.key_checker.run(job.check, KeyCheck::State::kPass,
@@ -105,22 +103,29 @@ void DmaEngine::move_part(Slot& slot, std::uint64_t sequence) {
   if (slot.moved < job.prefix) client_.prefix(job, prefix);
   const bool scatter = direction_ == Direction::kScatter;
   for (std::size_t i = 0; i < job.check.piece_count; ++i) {
-    DmaRequest request;
-    request.write = scatter;
-    request.engine = scatter ? DmaEngineId::kPosted : DmaEngineId::kPayloadRead;
-    request.purpose = DmaPurpose::kPayload;
-    request.address = job.check.pieces[i].address;
-    request.bytes = job.check.pieces[i].bytes;
-    if (slot.moved < job.prefix)
-      request.data = prefix + slot.moved;
-    else if (!w_.elided)
-      request.data = job.packet->payload() + (slot.moved - job.prefix);
-    request.keep = job.packet;
-    request.work_request = job.id;
-    request.done = call<&DmaEngine::dma_done>(this, sequence);
-    slot.moved += request.bytes;
-    ++slot.pending;
-    w_.pcie.submit(std::move(request));
+    const std::uint32_t end = slot.moved + job.check.pieces[i].bytes;
+    std::uint64_t address = job.check.pieces[i].address.value();
+    while (slot.moved != end) {
+      DmaRequest request;
+      request.write = scatter;
+      request.engine = scatter ? DmaEngineId::kPosted : DmaEngineId::kPayloadRead;
+      request.purpose = DmaPurpose::kPayload;
+      request.address = PhysicalAddress(address);
+      request.bytes = end - slot.moved;
+      if (slot.moved < job.prefix) {
+        request.bytes = std::min(request.bytes, job.prefix - slot.moved);
+        request.data = prefix + slot.moved;
+      } else if (!w_.elided) {
+        request.data = job.packet->payload() + (slot.moved - job.prefix);
+      }
+      request.keep = job.packet;
+      request.work_request = job.id;
+      request.done = call<&DmaEngine::dma_done>(this, sequence);
+      address += request.bytes;
+      slot.moved += request.bytes;
+      ++slot.pending;
+      w_.pcie.submit(std::move(request));
+    }
   }
 }
 

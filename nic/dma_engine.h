@@ -4,10 +4,11 @@
 //
 // A job is one packet. Its payload is moved part by part, a part being as much of it as lies in one
 // data segment: the client says where the next part is, the key checker checks and translates it,
-// its DMA requests follow. Look-ups of later jobs overlap, so misses do; DMA requests are issued in
-// the order of the jobs, and jobs are given back in that order, when all their DMA has been done:
-// data are there (gather), or have been handed to PCIe in order (scatter; a posted write has no
-// completion). So a job that waits for a translation holds up those behind it.
+// its DMA requests follow (what stands before the payload, a GRH, has one of its own). Look-ups of
+// later jobs overlap, so misses do; DMA requests are issued in the order of the jobs, and jobs are
+// given back in that order, when all their DMA has been done: data are there (gather), or have been
+// handed to PCIe in order (scatter; a posted write has no completion). So a job that waits for a
+// translation holds up those behind it.
 //
 // Bounded by its client, which has a transmit buffer or a window.
 #pragma once

@@ -14,7 +14,7 @@ namespace rnicsim {
 
 namespace {
 
-/// Doorbell, or BlueFlame.
+/// Doorbell, or a line of BlueFlame.
 bool is_send_size(unsigned bytes) {
   return bytes == abi::kSendDoorbellBytes || bytes == abi::kWqeBlockBytes;
 }
@@ -30,6 +30,9 @@ Doorbell::Register Doorbell::register_at(std::uint64_t offset, unsigned bytes) {
   }
   const std::uint64_t in_page = (offset - abi::kUarOffset) % abi::kUarSize;
   if (in_page == abi::kSendDoorbell && is_send_size(bytes)) return Register::kSend;
+  if (in_page > abi::kSendDoorbell && in_page < abi::kSendDoorbell + abi::kBlueFlameBytes &&
+      in_page % abi::kWqeBlockBytes == 0 && bytes == abi::kWqeBlockBytes)
+    return Register::kSendLine;
   if (in_page == abi::kCqArm && bytes == 8) return Register::kCqArm;
   if (in_page == abi::kReceiveDoorbell && bytes == 8) return Register::kReceive;
   return Register::kNone;
@@ -41,6 +44,8 @@ std::uint64_t Doorbell::Write::value() const {
 
 void DoorbellConfig::describe(Fields& fields) {
   fields.field("depth", depth, range(1, 1 << 16), "doorbells that wait at once");
+  fields.field("blue_flame_wait", blue_flame_wait, range(Time(), Time::ms(1)),
+               "how long the further lines of a WQE may take before it is fetched instead");
   fields.object("pipeline", pipeline, "from the register to WQE fetch");
 }
 
@@ -92,7 +97,15 @@ void Doorbell::access(tlm::tlm_generic_payload& payload, Time time) {
     std::memcpy(data, registers, bytes);
     return;
   }
-  Write& write = arriving_.push({register_at(offset, bytes), bytes, {}});
+  Write& write = arriving_.push({});
+  write.target = register_at(offset, bytes);
+  write.bytes = bytes;
+  if (write.target == Register::kSend || write.target == Register::kSendLine) {
+    const std::uint64_t in_regions = offset - abi::kUarOffset;
+    write.page = static_cast<std::uint8_t>(in_regions / abi::kUarSize);
+    write.line = static_cast<std::uint8_t>((in_regions % abi::kUarSize - abi::kSendDoorbell) /
+                                           abi::kWqeBlockBytes);
+  }
   std::memcpy(write.data.data(), data, bytes);
   const Callback then = call<&Doorbell::arrived>(this);
   if (scheduler_.inside())
@@ -104,17 +117,86 @@ void Doorbell::access(tlm::tlm_generic_payload& payload, Time time) {
 /// The oldest write takes effect: writes come through one ordered link.
 void Doorbell::arrived() {
   const Write write = arriving_.take();
-  if (write.target == Register::kNone) {
+  if (write.target == Register::kNone)
     ++ignored_;
-    return;
+  else if (write.target == Register::kSend)
+    ring(write);
+  else if (write.target == Register::kSendLine)
+    add_line(write);
+  else if (!overwrites(write))
+    enter(write);
+}
+
+/// A send doorbell, unless it is the first line of a WQE of several.
+void Doorbell::ring(const Write& write) {
+  BlueFlameBuffer& buffer = buffers_[write.page];
+  give_up(buffer);
+  const std::uint32_t wqe =
+      abi::ControlSegment::read(write.data.data()).blocks() * abi::kWqeBlockBytes;
+  if (write.bytes != abi::kWqeBlockBytes || wqe <= write.bytes || wqe > abi::kBlueFlameBytes)
+    return enter(write);
+  if (scheduler_.now() < buffer.trusted_at) {
+    distrust(buffer);
+    ++blue_flame_broken_;
+    return enter(write);
   }
+  buffer.open = true;
+  buffer.lines = write;
+  ++gathering_;
+  scheduler_.hold();
+  scheduler_.at_daemon(
+      scheduler_.now() + config_.blue_flame_wait,
+      call<&Doorbell::waited>(this, std::uint64_t{write.page} << 32 | ++buffer.opened));
+}
+
+void Doorbell::add_line(const Write& write) {
+  BlueFlameBuffer& buffer = buffers_[write.page];
+  Write& whole = buffer.lines;
+  if (!buffer.open || write.line * abi::kWqeBlockBytes != whole.bytes) {
+    ++ignored_;
+    give_up(buffer);
+    return distrust(buffer);
+  }
+  std::copy_n(write.data.data(), write.bytes, whole.data.data() + whole.bytes);
+  whole.bytes += write.bytes;
+  const std::uint32_t blocks = abi::ControlSegment::read(whole.data.data()).blocks();
+  if (whole.bytes != blocks * abi::kWqeBlockBytes) return;
+  close(buffer);
+  enter(whole);
+}
+
+void Doorbell::close(BlueFlameBuffer& buffer) {
+  buffer.open = false;
+  --gathering_;
+  scheduler_.release();
+}
+
+/// What has come is as good as the doorbell that it begins with.
+void Doorbell::give_up(BlueFlameBuffer& buffer) {
+  if (!buffer.open) return;
+  close(buffer);
+  distrust(buffer);
+  ++blue_flame_broken_;
+  buffer.lines.bytes = abi::kSendDoorbellBytes;
+  enter(buffer.lines);
+}
+
+void Doorbell::distrust(BlueFlameBuffer& buffer) {
+  buffer.trusted_at = scheduler_.now() + config_.blue_flame_wait;
+}
+
+void Doorbell::waited(std::uint64_t page_and_opened) {
+  BlueFlameBuffer& buffer = buffers_[page_and_opened >> 32];
+  if (buffer.opened == static_cast<std::uint32_t>(page_and_opened)) give_up(buffer);
+}
+
+void Doorbell::enter(const Write& write) {
   const bool send = write.target == Register::kSend;
   if (send && fifo_.size() >= config_.depth) {
     ++lost_count_;
     lost_.insert(abi::ControlSegment::read(write.data.data()).qpn.value());
     return;
   }
-  if (overwrites(write)) return;
   fifo_.push(write);
   most_ = std::max(most_, fifo_.size());
   Time served = pipeline_.enter(scheduler_.now());
@@ -160,6 +242,7 @@ void Doorbell::dispatch(const Write& write) {
       return arm_cq(value);
     case Register::kReceive:
       return receive_doorbell(value);
+    case Register::kSendLine:
     case Register::kNone:
       return;
   }
@@ -191,7 +274,8 @@ void Doorbell::send_doorbell(const Write& write) {
     return;
   }
   probe(scheduler_.now(), ProbeKind::kDoorbellArrived, {}, 0, control.qpn.value(), producer);
-  if (write.bytes == abi::kWqeBlockBytes && wqe_fetch_.take_block(control, write.data.data()))
+  if (write.bytes == control.blocks() * abi::kWqeBlockBytes &&
+      wqe_fetch_.take_wqe(control, write.data.data()))
     ++blue_flame_;
   wqe_fetch_.produced(control.qpn, producer);
 }
@@ -199,6 +283,7 @@ void Doorbell::send_doorbell(const Write& write) {
 void Doorbell::report(const MetricScope& scope) const {
   scope.count("rung", rung_, "send doorbells that took effect");
   scope.count("blue_flame", blue_flame_, "of these, with a WQE that needed no fetch");
+  scope.count("blue_flame_broken", blue_flame_broken_, "WQEs that came in part, and were fetched");
   scope.count("receive_rung", receive_rung_, "receive doorbells");
   scope.count("armed", armed_, "requests for an event, of completion and event queues");
   scope.count("lost", lost_count_, "send doorbells that found the FIFO full");

@@ -3,9 +3,14 @@
 // arming of event queues, and in every user access region page the send doorbell, the receive
 // doorbell and the arming of completion queues.
 //
-// A send doorbell is 8 B, or, as BlueFlame, a whole basic block of 64 B (one write-combined line):
-// a WQE of one block that is the next of its queue is then taken from the register and need not be
-// fetched.
+// A send doorbell is 8 B, or, as BlueFlame, a whole WQE in write-combined lines of 64 B: a WQE that
+// is the next of its queue is then taken from the register and need not be fetched. Each page has a
+// buffer of 256 B that gathers the lines; with the last of them the doorbell takes effect. What is
+// not whole becomes an ordinary doorbell, by which the WQE is fetched from host RAM, where it
+// stands too: when the page is rung again or a line comes out of turn (two queue pairs whose lines
+// interleave in one page), or when the rest has not come for `blue_flame_wait`. As no line but the
+// first says whose it is, the page then ignores further lines, and takes first ones for doorbells,
+// until it has been without either for that time.
 // A posted write has no completion, so a doorbell never pushes back: it enters a FIFO of `depth`;
 // a send doorbell that finds it full is lost, and the queue pair's doorbell record in host RAM is
 // read instead (which is what the record is for). The two command registers have a place each: a
@@ -37,6 +42,7 @@ class WqeFetch;
 
 struct DoorbellConfig {
   std::uint32_t depth = 256;
+  Time blue_flame_wait = Time::us(1);
   PipelineConfig pipeline{Cycles(8), Cycles(1)};
   void describe(Fields& fields);
 };
@@ -58,7 +64,7 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
   unsigned transport_dbg(tlm::tlm_generic_payload& payload) override;
   bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi&) override { return false; }
 
-  bool idle() const { return arriving_.empty() && fifo_.empty(); }
+  bool idle() const { return arriving_.empty() && gathering_ == 0 && fifo_.empty(); }
   Probe probe;
   void report(const MetricScope& scope) const;
 
@@ -70,18 +76,36 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
     kEqArm,
     kCqArm,
     kSend,
+    kSendLine,  ///< a further line of BlueFlame
     kReceive,
   };
   struct Write {
     Register target = Register::kNone;
-    unsigned bytes = 0;
-    std::array<std::uint8_t, abi::kWqeBlockBytes> data{};
+    std::uint8_t page = 0;  ///< of the user access region, of send doorbells
+    std::uint8_t line = 0;  ///< of BlueFlame
+    std::uint32_t bytes = 0;
+    std::array<std::uint8_t, abi::kBlueFlameBytes> data{};
     /// The first 4 or 8 bytes, big-endian.
     std::uint64_t value() const;
   };
+  /// Gathers the lines of one WQE.
+  struct BlueFlameBuffer {
+    bool open = false;         ///< some lines are here, not all
+    std::uint32_t opened = 0;  ///< how often
+    Time trusted_at;           ///< lines before then may belong to another WQE
+    Write lines;
+  };
+  static constexpr std::size_t kPages = (abi::kBarSize - abi::kUarOffset) / abi::kUarSize;
   static Register register_at(std::uint64_t offset, unsigned bytes);
   void access(tlm::tlm_generic_payload& payload, Time time);
   void arrived();
+  void ring(const Write& write);
+  void add_line(const Write& write);
+  void close(BlueFlameBuffer& buffer);
+  void give_up(BlueFlameBuffer& buffer);
+  void distrust(BlueFlameBuffer& buffer);
+  void waited(std::uint64_t page_and_opened);
+  void enter(const Write& write);
   void serve();
   void dispatch(const Write& write);
   bool overwrites(const Write& write);
@@ -98,6 +122,8 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
   Callback receives_posted_;
   Pipeline pipeline_;
   Ring<Write> arriving_;  ///< written, and not yet in effect
+  std::array<BlueFlameBuffer, kPages> buffers_;
+  std::size_t gathering_ = 0;  ///< buffers that are open
   Ring<Write> fifo_;
   Time last_;                     ///< when the youngest of the FIFO is served
   std::set<std::uint32_t> lost_;  ///< queue pairs whose doorbells found the FIFO full
@@ -106,6 +132,7 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
   std::uint64_t receive_rung_ = 0;
   std::uint64_t armed_ = 0;
   std::uint64_t blue_flame_ = 0;
+  std::uint64_t blue_flame_broken_ = 0;
   std::uint64_t lost_count_ = 0;
   std::uint64_t ignored_ = 0;
   std::size_t most_ = 0;

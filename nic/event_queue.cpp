@@ -49,8 +49,9 @@ void EventQueue::arm(std::uint32_t eqn, std::uint32_t consumer) {
     post(eqn, abi::EventType::kInvalid, 0);
 }
 
-void EventQueue::post(std::uint32_t eqn, abi::EventType type, std::uint32_t object) {
-  waiting_.push({eqn, type, object, scheduler_.now()});
+void EventQueue::post(std::uint32_t eqn, abi::EventType type, std::uint32_t object,
+                      WorkRequestId cause) {
+  waiting_.push({eqn, type, object, scheduler_.now(), cause});
   most_waiting_ = std::max(most_waiting_, waiting_.size());
   start();
 }
@@ -81,7 +82,7 @@ void EventQueue::deliver(Queue& queue, const Waiting& event) {
     if (!queue.armed) return;
     queue.armed = false;
   }
-  send_message(queue);
+  send_message(queue, event);
 }
 
 void EventQueue::write_entry(Queue& queue, const Waiting& event) {
@@ -101,11 +102,15 @@ void EventQueue::write_entry(Queue& queue, const Waiting& event) {
                                     std::uint64_t{index & (size - 1)} * abi::Eqe::kBytes);
   request.bytes = abi::Eqe::kBytes;
   request.data = bytes;
+  request.work_request = event.cause;
   ++events_;
+  probe(scheduler_.now(), ProbeKind::kEventWritten, event.cause, 0,
+        static_cast<std::uint64_t>(event.ready.ps()),
+        static_cast<std::uint64_t>(event.type) << 32 | event.object);
   pcie_.submit(std::move(request));
 }
 
-void EventQueue::send_message(const Queue& queue) {
+void EventQueue::send_message(const Queue& queue, const Waiting& event) {
   std::uint8_t data[kMessageBytes];
   store_be32(data, queue.context.msix_data);
   DmaRequest request;
@@ -114,7 +119,10 @@ void EventQueue::send_message(const Queue& queue) {
   request.address = queue.context.msix_address;
   request.bytes = kMessageBytes;
   request.data = data;
+  request.work_request = event.cause;
   ++messages_;
+  probe(scheduler_.now(), ProbeKind::kInterruptSent, event.cause, 0, event.eqn,
+        queue.context.msix_data);
   pcie_.submit(std::move(request));
 }
 

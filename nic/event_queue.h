@@ -25,6 +25,7 @@
 #include "model/metrics.h"
 #include "model/nic_abi.h"
 #include "model/pipeline.h"
+#include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
 #include "nic/pcie_endpoint.h"
@@ -62,12 +63,13 @@ class EventQueue {
   void arm(std::uint32_t eqn, std::uint32_t consumer);
 
   bool has_room() const { return waiting_.size() < config_.queue; }
-  /// Writes an event into queue `eqn`.
-  void post(std::uint32_t eqn, abi::EventType type, std::uint32_t object);
+  /// Writes an event into queue `eqn`. `cause`: for observers.
+  void post(std::uint32_t eqn, abi::EventType type, std::uint32_t object, WorkRequestId cause = {});
   /// Of a queue pair or a shared receive queue.
   void async(abi::EventType type, std::uint32_t object) { post(kAsyncEqn, type, object); }
   bool idle() const { return waiting_.empty(); }
 
+  Probe probe;
   void report(const MetricScope& scope) const;
 
  private:
@@ -84,6 +86,7 @@ class EventQueue {
     abi::EventType type;
     std::uint32_t object;
     Time ready;
+    WorkRequestId cause;
   };
   /// Null if there is none. Number 0 means "no events" in a completion queue's context.
   Queue* find(std::uint32_t eqn);
@@ -91,7 +94,7 @@ class EventQueue {
   void serve();
   void deliver(Queue& queue, const Waiting& event);
   void write_entry(Queue& queue, const Waiting& event);
-  void send_message(const Queue& queue);
+  void send_message(const Queue& queue, const Waiting& event);
 
   Scheduler& scheduler_;
   PcieEndpoint& pcie_;

@@ -7,7 +7,8 @@
 // pipeline that a look-up passes (`hit_latency`, one every `interval` cycles); the time is the
 // user's to spend, the look-up itself is a call. On a miss the user is called back to look again:
 // an entry may have been evicted in between, so nobody keeps a pointer past the present callback.
-// Ordering: an entry whose write-back has not been handed to PCIe yet is not fetched again.
+// Who needs an entry beyond it keeps a copy, and looks again when changes() has moved. Ordering: an
+// entry whose write-back has not been handed to PCIe yet is not fetched again.
 #pragma once
 
 #include <deque>
@@ -57,6 +58,7 @@ class HostTableCache {
 
   /// Where the table is and how many entries it has (kInitHca).
   void set_table(PhysicalAddress base, std::uint32_t count) {
+    ++changes_;
     base_ = base;
     count_ = count;
   }
@@ -89,6 +91,7 @@ class HostTableCache {
   }
   /// The NIC changed a cached entry: it is written back when evicted.
   void mark_dirty(std::uint32_t index) {
+    ++changes_;
     if (const auto slot = directory_.find(index)) values_[*slot].dirty = true;
   }
   /// Writes an entry to host RAM and forgets it.
@@ -98,10 +101,14 @@ class HostTableCache {
   }
   /// Forgets an entry (its host copy has been changed by the driver).
   void invalidate(std::uint32_t index) {
+    ++changes_;
     directory_.erase(index);
     for (Miss& miss : misses_in_flight_)
       if (miss.index == index) miss.stale = true;
   }
+  /// Times that some entry was changed or forgotten: a copy that was made at the present count is
+  /// as good as the entry, whether that is still cached or not.
+  std::uint64_t changes() const { return changes_; }
 
   void report(const MetricScope& scope) const {
     scope.count("hits", hits_, "look-ups that found their entry");
@@ -266,6 +273,7 @@ class HostTableCache {
   std::deque<Pipeline> ports_;
   PhysicalAddress base_;
   std::uint32_t count_ = 0;
+  std::uint64_t changes_ = 0;
   std::uint32_t write_back_offset_ = 0;
   std::uint32_t write_back_bytes_ = Entry::kBytes;
   std::deque<Miss> misses_in_flight_;  ///< addresses must not move while DMA writes into them

@@ -9,7 +9,8 @@ constexpr unsigned kLogSmallestPage = 12;  // a packet's payload touches two pag
 constexpr unsigned kLogLargestPage = 40;
 
 /// An entry whose table could not be walked is as good as none.
-bool same_key(const KeyCheck& check, const abi::KeyEntry& entry) {
+bool same_key(const KeyCheck& check) {
+  const abi::KeyEntry& entry = check.entry;
   return entry.valid && entry.key == check.key && entry.levels >= 1 && entry.levels <= 3 &&
          entry.log_page_size >= kLogSmallestPage && entry.log_page_size <= kLogLargestPage;
 }
@@ -17,7 +18,8 @@ bool same_key(const KeyCheck& check, const abi::KeyEntry& entry) {
 /// Why a key that is not the entry's was refused, as far as the entry can tell: keys of an index
 /// are issued in ascending order, so one at or below the entry's latest was valid once. After 256
 /// of them, one of the round before passes for never issued.
-KeyFault fault_of_other_key(const KeyCheck& check, const abi::KeyEntry& entry) {
+KeyFault fault_of_other_key(const KeyCheck& check) {
+  const abi::KeyEntry& entry = check.entry;
   if (entry.key.value() == 0 || entry.key.index() != check.key.index())
     return KeyFault::kUnknownKey;
   if (entry.key == check.key) return entry.valid ? KeyFault::kUnknownKey : KeyFault::kStaleKey;
@@ -26,7 +28,8 @@ KeyFault fault_of_other_key(const KeyCheck& check, const abi::KeyEntry& entry) {
 }
 
 /// The whole access lies in the region; address + length may wrap past 2^64.
-bool in_bounds(const KeyCheck& check, const abi::KeyEntry& entry) {
+bool in_bounds(const KeyCheck& check) {
+  const abi::KeyEntry& entry = check.entry;
   const std::uint64_t start = check.region_address.value();
   if (start < entry.start.value()) return false;
   const std::uint64_t offset = start - entry.start.value();
@@ -83,15 +86,25 @@ bool KeyChecker::advance(KeyCheck& check, KeyCheck::State until, Callback retry)
       refuse(check, KeyFault::kUnknownKey);
       break;
     }
-    const abi::KeyEntry* entry = keys_.lookup(check.key.index(), retry, check.work_request);
-    if (entry == nullptr) return false;
-    if (check.state == KeyCheck::State::kTranslate) return translate(check, *entry, retry);
-    while (!check.decided() && check.state != KeyCheck::State::kTranslate) step(check, *entry);
+    if (!find_entry(check, retry)) return false;
+    if (check.state == KeyCheck::State::kTranslate) return translate(check, retry);
+    while (!check.decided() && check.state != KeyCheck::State::kTranslate) step(check);
   }
   return true;
 }
 
-void KeyChecker::step(KeyCheck& check, const abi::KeyEntry& entry) {
+bool KeyChecker::find_entry(KeyCheck& check, Callback retry) {
+  if (check.entry_found && check.entry_changes == keys_.changes()) return true;
+  const abi::KeyEntry* entry = keys_.lookup(check.key.index(), retry, check.work_request);
+  check.entry_found = entry != nullptr;
+  if (entry == nullptr) return false;
+  check.entry = *entry;
+  check.entry_changes = keys_.changes();
+  return true;
+}
+
+void KeyChecker::step(KeyCheck& check) {
+  const abi::KeyEntry& entry = check.entry;
   switch (check.state) {
     case KeyCheck::State::kKeyLookup:
       check.cycles += keys_.hit_latency();
@@ -100,7 +113,7 @@ void KeyChecker::step(KeyCheck& check, const abi::KeyEntry& entry) {
     case KeyCheck::State::kValid:
       check.cycles += config_.valid;
       check.state = KeyCheck::State::kProtectionDomain;
-      if (!same_key(check, entry)) refuse(check, fault_of_other_key(check, entry));
+      if (!same_key(check)) refuse(check, fault_of_other_key(check));
       break;
     case KeyCheck::State::kProtectionDomain:
       check.cycles += config_.protection_domain;
@@ -111,7 +124,7 @@ void KeyChecker::step(KeyCheck& check, const abi::KeyEntry& entry) {
     case KeyCheck::State::kBounds:
       check.cycles += config_.bounds;
       check.state = KeyCheck::State::kAccessRights;
-      if (!in_bounds(check, entry)) refuse(check, KeyFault::kOutOfBounds);
+      if (!in_bounds(check)) refuse(check, KeyFault::kOutOfBounds);
       break;
     case KeyCheck::State::kAccessRights:
       check.cycles += config_.access_rights;
@@ -126,16 +139,17 @@ void KeyChecker::step(KeyCheck& check, const abi::KeyEntry& entry) {
   }
 }
 
-bool KeyChecker::translate(KeyCheck& check, const abi::KeyEntry& entry, Callback retry) {
-  if (!same_key(check, entry)) {
-    refuse(check, fault_of_other_key(check, entry));
+bool KeyChecker::translate(KeyCheck& check, Callback retry) {
+  if (!same_key(check)) {
+    refuse(check, fault_of_other_key(check));
     return true;
   }
   std::uint32_t done = 0;
   for (std::size_t i = 0; i < check.piece_count; ++i) done += check.pieces[i].bytes;
   while (done < check.length) {
-    const auto result = translations_.lookup(entry, VirtualAddress(check.address.value() + done),
-                                             check.length - done, retry, check.work_request);
+    const auto result =
+        translations_.lookup(check.entry, VirtualAddress(check.address.value() + done),
+                             check.length - done, retry, check.work_request);
     if (result.state == TranslationCache::Result::State::kMiss) {
       check.missed = true;
       return false;

@@ -9,7 +9,11 @@
 // first packet, the requester an lkey at a segment's first packet; later packets enter at
 // `translate`, which still sees a key that was invalidated meanwhile. Key entries come through the
 // key cache, translations through the translation cache; a miss leaves the check where it is and
-// calls back. The key look-up costs the key cache's hit latency, a translation that of the
+// calls back. A check keeps the key entry that it has found until it is decided, however long its
+// translations take: a key cache smaller than the keys in use delays checks and cannot starve them.
+// When any key has been changed or invalidated meanwhile the check looks its own up again.
+//
+// The key look-up costs the key cache's hit latency, a translation that of the
 // translation cache, into both of which each checker has a port of its own. The states are a
 // pipeline: a check enters every `interval` cycles (which is also that of the translation port),
 // and any number are under way at once. One that waits for a fetch holds up only what its owner
@@ -69,6 +73,10 @@ struct KeyCheck {
   std::uint32_t length = 0;
   WorkRequestId work_request;
 
+  abi::KeyEntry entry;              ///< the key's, as it was found
+  std::uint64_t entry_changes = 0;  ///< KeyCache::changes() then
+  bool entry_found = false;
+
   KeyFault fault = KeyFault::kNone;
   Time not_before;      ///< when it entered the state machine
   Cycles cycles;        ///< spent so far since the caller last took the time
@@ -100,8 +108,9 @@ class KeyChecker {
 
  private:
   bool advance(KeyCheck& check, KeyCheck::State until, Callback retry);
-  void step(KeyCheck& check, const abi::KeyEntry& entry);
-  bool translate(KeyCheck& check, const abi::KeyEntry& entry, Callback retry);
+  bool find_entry(KeyCheck& check, Callback retry);
+  void step(KeyCheck& check);
+  bool translate(KeyCheck& check, Callback retry);
   void refuse(KeyCheck& check, KeyFault fault);
 
   Pipeline pipeline_;

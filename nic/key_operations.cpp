@@ -50,6 +50,7 @@ void KeyOperations::submit(const Operation& operation, Callback done) {
   most_ = std::max(most_, operations_.size());
   entry.operation = operation;
   entry.done = done;
+  entry.submitted = now;
   entry.not_before = key_port_.begin(pipeline_.begin(now));
   entry.cycles = latency_;
   look_up(first_ + operations_.size() - 1);
@@ -112,7 +113,10 @@ void KeyOperations::execute() {
 
 void KeyOperations::end(Fault fault) {
   if (fault != Fault::kNone) ++refused_[static_cast<std::size_t>(fault)];
-  const Callback done = operations_.front().done;
+  const Entry& entry = operations_.front();
+  const Callback done = entry.done;
+  probe(scheduler_.now(), ProbeKind::kKeyChanged, entry.operation.work_request, 0,
+        static_cast<std::uint64_t>(entry.submitted.ps()), fault == Fault::kNone ? 0 : 1);
   operations_.pop();
   ++first_;
   if (operations_.empty()) busy_ += scheduler_.now() - busy_since_;

@@ -35,6 +35,7 @@
 #include "model/metrics.h"
 #include "model/nic_abi.h"
 #include "model/pipeline.h"
+#include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
 #include "nic/key_checker.h"
@@ -89,6 +90,8 @@ class KeyOperations {
   void reset();
 
   bool idle() const { return operations_.empty(); }
+
+  Probe probe;
   void report(const MetricScope& scope) const;
 
  private:
@@ -96,6 +99,7 @@ class KeyOperations {
   struct Entry {
     Operation operation;
     Callback done;
+    Time submitted;
     Stage stage = Stage::kFetching;
     Time not_before;  ///< when it entered the pipeline
     Time ready;

@@ -61,7 +61,9 @@ void MacRx::receive(PacketRef packet) {
     return;
   }
   const Bth& bth = packet->bth;
-  if (bth.transport == WireTransport::kCnp || !is_defined(bth.transport, bth.opcode)) {
+  // What RC leaves undefined is the responder's to refuse (IBTA 9.7.4.1.4), others drop it.
+  const bool known = bth.transport == WireTransport::kRc || is_defined(bth.transport, bth.opcode);
+  if (bth.transport == WireTransport::kCnp || !known) {
     ++unknown_opcodes_;
     return;
   }
@@ -70,10 +72,10 @@ void MacRx::receive(PacketRef packet) {
     return;
   }
   const Time ready = parser_.enter(now);
-  if (is_request(bth.opcode))
-    responder_->receive(std::move(packet), ready);
-  else
+  if (is_response(bth.opcode))
     completer_->receive(std::move(packet), ready);
+  else
+    responder_->receive(std::move(packet), ready);
 }
 
 void MacRx::receive_pause(const Packet& packet) {

@@ -9,8 +9,8 @@
 // when it would take from the headroom; a lossless one that finds no room at all ends the run as a
 // lossless drop.
 //
-// Requests go to the responder, acknowledgements to the completer, both with the time at which the
-// parser is done with them.
+// Responses go to the completer, everything else that RC says, or that another transport has, to
+// the responder, both with the time at which the parser is done with them.
 #pragma once
 
 #include "model/metrics.h"

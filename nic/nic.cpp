@@ -165,6 +165,8 @@ void Nic::attach(ProbeSink* sink, std::uint32_t component) {
   b.retransmitter.probe.attach(sink, component);
   b.completer.probe.attach(sink, component);
   b.cqe_writer.probe.attach(sink, component);
+  b.event_queue.probe.attach(sink, component);
+  b.key_operations.probe.attach(sink, component);
   b.mac_tx.probe.attach(sink, component);
   b.mac_rx.probe.attach(sink, component);
 }

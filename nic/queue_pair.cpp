@@ -105,6 +105,8 @@ void NicQueuePair::reset(std::uint16_t first_block) {
   ++port_epoch;
   ++scatter_epoch;
   executing_id = executed = {};
+  begun = ended = 0;
+  tells_drained = false;
   next_wqe_at = Time();
   since_ack_request = 0;
   outstanding.clear();

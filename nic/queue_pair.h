@@ -145,7 +145,10 @@ struct NicQueuePair {
   WorkRequestId executed;       ///< the last one done: not done again when WQEs are fetched again
   Time next_wqe_at;
   std::uint32_t since_ack_request = 0;
-  std::uint32_t epoch = 0;  ///< packets in the transmit window of an earlier epoch are void
+  std::uint32_t epoch = 0;     ///< packets in the transmit window of an earlier epoch are void
+  std::uint32_t begun = 0;     ///< work requests before this one have had their turn
+  std::uint32_t ended = 0;     ///< work requests before this one are complete
+  bool tells_drained = false;  ///< software waits for the event
 
   std::uint32_t port_epoch = 0;  ///< the same of packets that wait for the wire
 
@@ -201,6 +204,9 @@ struct NicQueuePair {
   bool has_executed(WorkRequestId id) const {
     return executed && id.since(executed) <= 0;
   }
+  /// A send queue that drains still sends work request `index`, for the first time or again.
+  bool has_begun(std::uint32_t index) const { return static_cast<std::int32_t>(index - begun) < 0; }
+  bool is_drained() const { return static_cast<std::int32_t>(ended - begun) >= 0; }
   SendWqe& wqe(std::uint32_t number) { return to_send.at(number - first_wqe); }
   bool has_wqe_to_send() const { return sending - first_wqe < to_send.size(); }
   /// Null: it needs no answer, or has completed.

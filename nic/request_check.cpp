@@ -46,7 +46,7 @@ std::uint32_t read_span(const Packet& packet, std::uint32_t mtu) {
 
 bool well_formed(const Packet& packet, const NicQueuePair& qp, const abi::QpContext& context) {
   const Opcode opcode = packet.bth.opcode;
-  if (begins(opcode) == qp.receiving) return false;
+  if (!is_request(opcode) || begins(opcode) == qp.receiving) return false;
   if (!begins(opcode) && is_send(opcode) != qp.receiving_send) return false;
   if (needs_receive(opcode) && context.srqn == 0 &&
       (context.flags & abi::QpContext::kHasReceiveQueue) == 0)

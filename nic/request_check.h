@@ -42,7 +42,7 @@ std::uint8_t right_for(Opcode opcode);
 /// PSNs that a READ request takes: those of its responses.
 std::uint32_t read_span(const Packet& packet, std::uint32_t mtu);
 
-/// Opcode sequence and lengths.
+/// Reserved opcodes, opcode sequence and lengths (IBTA 9.7.4.1.3, 9.7.4.1.4, 9.7.4.1.6).
 bool well_formed(const Packet& packet, const NicQueuePair& qp, const abi::QpContext& context);
 
 /// Room among the READs and atomics that may be owed at once. Answers that are owed `again` have

@@ -63,7 +63,8 @@ bool RequestJudge::judge_reliable(InboundRequest& request, NicQueuePair& qp,
   if (is_atomic(packet.bth.opcode) && atomics_claimed_ >= w_.atomics.capacity()) return false;
   if (!judge_key(request, qp, context)) return false;
   if (request.check.state == KeyCheck::State::kNak) {
-    w_.messages.fail(request, qp, CompletionStatus::kFlushed);
+    // A WRITE with immediate data that has taken a receive (IBTA 11.6.2).
+    w_.messages.fail(request, qp, CompletionStatus::kLocalAccessError);
     refuse(request, qp, context, NakCode::kRemoteAccessError);
   } else if (request.verdict == Verdict::kTake) {
     accept(request, qp, context);
@@ -124,7 +125,7 @@ void RequestJudge::judge_gap(InboundRequest& request, NicQueuePair& qp, abi::QpC
 }
 
 /// An unreliable connection loses messages silently (IBTA 9.8.2): a gap ends the present one, and
-/// the next begins with a first packet.
+/// so does the first packet of another, with which the next begins.
 bool RequestJudge::judge_unreliable(InboundRequest& request, NicQueuePair& qp,
                                     abi::QpContext& context) {
   const Packet& packet = *request.packet;
@@ -136,6 +137,7 @@ bool RequestJudge::judge_unreliable(InboundRequest& request, NicQueuePair& qp,
       context.expected_psn = packet.bth.psn;
       qp.receiving = false;
     }
+    if (starts_message(opcode)) qp.receiving = false;
     const bool usable = is_defined(WireTransport::kUc, opcode) && well_formed(packet, qp, context);
     const auto taken =
         usable ? w_.messages.claim(request, qp, context) : ReceiveQueues::Taken::kEmpty;

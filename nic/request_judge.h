@@ -7,6 +7,8 @@
 // Duplicates: WRITEs and SENDs are acknowledged again and written nowhere, READs answered again,
 // atomics answered from the saved result. Of a gap one NAK is sent.
 //
+// Differs: of an unreliable connection with a shared receive queue, too, a message that is cut off
+// leaves its receive to the next one (IBTA: it completes in error).
 // Connects to: the responder, which owns it and asks in order; message_receiver; key_checker; the
 // completer (errors). What has to be fetched first is asked again when it is there.
 // Likely error: a change made before a packet's last look-up that does not stand being made twice.

@@ -124,10 +124,12 @@ void Requester::turn() {
 /// The turn of a queue pair whose context is at hand.
 void Requester::serve(NicQueuePair& qp, abi::QpContext& context) {
   qp.queued = false;
-  // A draining send queue ends the message it is in and begins no other.
+  if (qp.send_stopped || qp.paused || qp.executing || !qp.has_wqe_to_send()) return;
+  // A draining send queue ends what it has begun, lost packets included, and begins nothing else.
   const bool may_send =
-      context.state == QpState::kRts || (context.state == QpState::kSqd && qp.started);
-  if (!may_send || qp.send_stopped || qp.paused || qp.executing || !qp.has_wqe_to_send()) return;
+      context.state == QpState::kRts ||
+      (context.state == QpState::kSqd && qp.has_begun(qp.wqe(qp.sending).id.index()));
+  if (!may_send) return;
   if (!qp.started && !may_start(qp, context)) return;
   make_packet(qp, context);
   wait_for_turn(qp, entered_);
@@ -181,6 +183,7 @@ CompletionStatus Requester::judge(const abi::QpContext& context, const SendWqe& 
 
 /// Judges a WQE at its first packet. False: it failed at home.
 bool Requester::start_message(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe) {
+  if (!qp.has_begun(wqe.id.index())) qp.begun = wqe.id.index() + 1;
   qp.next_wqe_at = entered_ + config_.wqe_interval;
   qp.send_cqn = context.send_cqn;
   qp.timeout = ack_timeout(context.ack_timeout);

@@ -12,6 +12,7 @@
 // bounds the message rate of a single queue pair). A fence waits for the answers to earlier READs
 // and atomics, and so does a READ or atomic beyond max_rd_atomic, and a local invalidate.
 // Operations on keys (key_operations) have no packet; what is behind one starts when it is done.
+// In SQD only WQEs that had their turn before are sent, again if need be.
 #pragma once
 
 #include "model/clock.h"

@@ -80,8 +80,10 @@ bool SendCompletions::complete_some(NicQueuePair& qp, Time ready) {
       ++completed_;
     else
       qp.flushing = true;
+    qp.ended = front.id.index() + 1;
     qp.outstanding.pop();
   }
+  check_drained(qp);
   if (qp.outstanding.empty() && !qp.started) retransmitter_->stop_timer(qp);
   if (qp.failed) return !qp.outstanding.empty() || flush_unsent(qp, ready);
   if (answered) requester_->ready(qp);
@@ -98,6 +100,7 @@ bool SendCompletions::flush_unsent(NicQueuePair& qp, Time ready) {
     message.opcode = wqe.opcode;
     message.id = wqe.id;
     complete(qp, message, std::exchange(qp.failure, CompletionStatus::kFlushed), ready);
+    qp.ended = wqe.id.index() + 1;
     ++qp.sending;
   }
   qp.offset = 0;
@@ -105,6 +108,12 @@ bool SendCompletions::flush_unsent(NicQueuePair& qp, Time ready) {
   qp.retire_wqes();
   wqe_fetch_->resume(qp.qpn);
   return true;
+}
+
+void SendCompletions::check_drained(NicQueuePair& qp) {
+  if (!qp.tells_drained || !qp.is_drained()) return;
+  qp.tells_drained = false;
+  w_.cqe_writer.tell_drained(qp.qpn);
 }
 
 /// The oldest message failed at home: the queue pair goes to error with its status.

@@ -2,7 +2,8 @@
 // Completes the work requests of send queues in the order in which they were posted: what has been
 // acknowledged, a READ or atomic when its data have been handed to PCIe. Unsignaled work requests
 // complete silently unless they fail. Of a queue pair in error the message that failed completes
-// with its status, and all work behind it, sent or only fetched, is flushed in order.
+// with its status, and all work behind it, sent or only fetched, is flushed in order. A send queue
+// that has drained (SQD) is told by an event behind the entries of what it completed.
 //
 // A full CQE writer holds up completions of the queue pairs that have some, which then take their
 // turns one after another.
@@ -41,6 +42,8 @@ class SendCompletions {
 
   /// Completes what can be, in order.
   void advance(NicQueuePair& qp, Time ready);
+  /// A send queue that drains, if software asked for it: has it ended what it had begun?
+  void check_drained(NicQueuePair& qp);
   /// The CQE writer has room again.
   void go_on();
   bool idle() const { return completing_.empty(); }

@@ -59,7 +59,10 @@ void WqeFetch::try_fetch(std::uint64_t number) {
   NicQueuePair& qp = qps_.at(qpn);
   if (qp.fetching || qp.waits_for_fetch) return;
   abi::QpContext* context = contexts_.lookup(qpn.value(), call<&WqeFetch::try_fetch>(this, number));
-  if (context == nullptr || !fetches_in(context->state)) return;
+  if (context == nullptr) return;
+  // A draining send queue may have to send again what it has begun.
+  const bool again = context->state == QpState::kSqd && qp.has_begun(context->work_requests);
+  if (!again && !fetches_in(context->state)) return;
   const std::uint16_t first = context->send_consumer;
   const auto available = static_cast<std::uint16_t>(context->send_producer - first);
   const auto held = static_cast<std::uint16_t>(first - qp.oldest_block);
@@ -123,17 +126,19 @@ void WqeFetch::fetched(std::uint64_t argument) {
   try_fetch(qpn.value());
 }
 
-bool WqeFetch::take_block(const abi::ControlSegment& control, const std::uint8_t* block) {
+bool WqeFetch::take_wqe(const abi::ControlSegment& control, const std::uint8_t* wqe) {
   abi::QpContext* context = contexts_.peek(control.qpn.value());
-  if (context == nullptr || !fetches_in(context->state) || control.blocks() != 1) return false;
+  if (context == nullptr || !fetches_in(context->state)) return false;
   NicQueuePair& qp = qps_.at(control.qpn);
   const std::uint16_t first = context->send_consumer;
   const auto held = static_cast<std::uint16_t>(first - qp.oldest_block);
-  if (qp.fetching || control.wqe_index != first || held == NicQueuePair::kPrefetchBlocks)
+  if (qp.fetching || control.wqe_index != first ||
+      held + control.blocks() > NicQueuePair::kPrefetchBlocks)
     return false;
-  std::copy_n(block, abi::kWqeBlockBytes,
-              qp.prefetch.data() + (first & kMask) * abi::kWqeBlockBytes);
-  context->send_consumer = static_cast<std::uint16_t>(first + 1);
+  for (std::uint32_t i = 0; i < control.blocks(); ++i)
+    std::copy_n(wqe + i * abi::kWqeBlockBytes, abi::kWqeBlockBytes,
+                qp.prefetch.data() + ((first + i) & kMask) * abi::kWqeBlockBytes);
+  context->send_consumer = static_cast<std::uint16_t>(first + control.blocks());
   context->send_producer = context->send_consumer;
   contexts_.mark_dirty(control.qpn.value());
   hand_over(qp, *context);

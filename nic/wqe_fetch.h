@@ -2,8 +2,9 @@
 // Brings WQEs from the send queue in host RAM: after a doorbell, and as long as the ring holds
 // more, reads up to `blocks_per_fetch` basic blocks by one DMA read (never past the ring's end),
 // takes WQEs apart and hands them to the requester; those of a queue pair in error go to the
-// completer to be flushed. One fetch a queue pair at a time, at most NicQueuePair::kPrefetchBlocks
-// ahead; `outstanding` fetches at once, beyond which queue pairs wait their turn.
+// completer to be flushed. A send queue that drains has fetched only what is to be sent again. One
+// fetch a queue pair at a time, at most NicQueuePair::kPrefetchBlocks ahead; `outstanding` fetches
+// at once, beyond which queue pairs wait their turn.
 #pragma once
 
 #include <deque>
@@ -52,9 +53,9 @@ class WqeFetch {
   bool knows(Qpn qpn) const { return contexts_.in_range(qpn.value()); }
   /// The send queue's producer index (next free basic block) moved.
   void produced(Qpn qpn, std::uint16_t producer);
-  /// BlueFlame: takes a WQE of one basic block from the register, if it is the next of its queue
-  /// and everything needed is at hand; else it will be fetched. Tell produced() afterwards.
-  bool take_block(const abi::ControlSegment& control, const std::uint8_t* block);
+  /// BlueFlame: takes a whole WQE from the register, if it is the next of its queue and everything
+  /// needed is at hand; else it will be fetched. Tell produced() afterwards.
+  bool take_wqe(const abi::ControlSegment& control, const std::uint8_t* wqe);
   /// Some doorbells of this queue pair were lost: reads its doorbell record in host RAM.
   void recover(Qpn qpn);
   /// Prefetched blocks were used up, or the state changed: goes on if there is reason to.

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "model/headers.h"
+#include "model/nic_abi.h"
 
 namespace rnicsim {
 
@@ -40,6 +41,10 @@ Kind describe(ProbeKind kind) {
       return {"cpu.verbs", "doorbell rung", kMessage};
     case ProbeKind::kCompletionPolled:
       return {"cpu.verbs", "completion polled", kMessage};
+    case ProbeKind::kInterruptTaken:
+      return {"interrupts", "interrupt taken", kMessage};
+    case ProbeKind::kProgramWoken:
+      return {"cpu.verbs", "event taken", kMessage};
     case ProbeKind::kDoorbellArrived:
       return {"doorbell", "doorbell arrived", kMessage};
     case ProbeKind::kWqeFetchStart:
@@ -72,8 +77,16 @@ Kind describe(ProbeKind kind) {
       return {"completer", "answer received", kPacket};
     case ProbeKind::kCqeWritten:
       return {"cqe_writer", "completion entry written", kMessage};
+    case ProbeKind::kEventWritten:
+      return {"event_queue", "event entry written", kMessage};
+    case ProbeKind::kInterruptSent:
+      return {"event_queue", "interrupt sent", kMessage};
+    case ProbeKind::kKeyChanged:
+      return {"key_operations", "key changed", kMessage};
     case ProbeKind::kQpError:
       return {"completer", "queue pair in error", kFault};
+    case ProbeKind::kSendQueueError:
+      return {"completer", "send queue in error", kFault};
     case ProbeKind::kTimeout:
       return {"retransmitter", "no answer in time", kFault};
     case ProbeKind::kGoBack:
@@ -141,11 +154,23 @@ std::string details(const ProbeRecord& r) {
       return fmt::format("psn {}, {} B", r.a, r.b);
     case ProbeKind::kCqeWritten:
       return name_of(static_cast<CompletionStatus>(r.b));
+    case ProbeKind::kInterruptTaken:
+      return fmt::format("vector {}, {}", r.b, since(r));
+    case ProbeKind::kProgramWoken:
+      return fmt::format("cq {}, {}", static_cast<std::uint32_t>(r.b), since(r));
+    case ProbeKind::kEventWritten:
+      return fmt::format("{} {}", name_of(static_cast<abi::EventType>(r.b >> 32)),
+                         static_cast<std::uint32_t>(r.b));
+    case ProbeKind::kInterruptSent:
+      return fmt::format("eq {}, vector {}", r.a, r.b);
+    case ProbeKind::kKeyChanged:
+      return fmt::format("{}, {}", r.b == 0 ? "done" : "refused", since(r));
     case ProbeKind::kTimeout:
       return fmt::format("qp {}, psn {}", r.a, r.b);
     case ProbeKind::kGoBack:
       return fmt::format("from psn {} on, {} packets", r.a, r.b);
     case ProbeKind::kQpError:
+    case ProbeKind::kSendQueueError:
       return fmt::format("qp {}: {}", r.a, name_of(static_cast<CompletionStatus>(r.b)));
     case ProbeKind::kPacketLost:
     case ProbeKind::kPacketDamaged:
@@ -164,6 +189,7 @@ bool failed(const ProbeRecord& r) {
   const auto success = static_cast<std::uint64_t>(CompletionStatus::kSuccess);
   switch (r.kind) {
     case ProbeKind::kKeyChecked:
+    case ProbeKind::kKeyChanged:
       return r.b != 0;
     case ProbeKind::kAckSent:
     case ProbeKind::kAckReceived:

@@ -97,10 +97,11 @@ void MessageLedger::report(MetricSink& sink) const {
   report_distribution(scope.child("latency"), latency, "entry of post_send to completion polled");
   report_distribution(scope.child("landing"), landing,
                       "entry of post_send to last byte visible in the target's memory");
-  scope.bytes("bytes", spec_.size * measured, "payload bytes of the messages measured");
+  scope.bytes("bytes", spec_.payload() * measured, "payload bytes of the messages measured");
   if (measured == 0 || last <= first) return;
   const double seconds = (last - first).as_s();
-  sink.add_real(path + ".goodput", static_cast<double>(measured * spec_.size.count()) * 8 / seconds,
+  sink.add_real(path + ".goodput",
+                static_cast<double>(measured * spec_.payload().count()) * 8 / seconds,
                 Unit::kBitsPerSecond, "payload bits between first post and last completion");
   sink.add_real(path + ".message_rate", static_cast<double>(measured) / seconds, Unit::kPerSecond,
                 "messages between first post and last completion");

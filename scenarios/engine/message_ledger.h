@@ -73,7 +73,7 @@ class MessageLedger {
   /// A message got no answer and was given up: it may have arrived all the same.
   bool gave_up() const { return by_status_.count(name_of(CompletionStatus::kRetryExceeded)) != 0; }
   /// Payload of the messages completed with success.
-  Bytes delivered() const { return spec_.size * succeeded(); }
+  Bytes delivered() const { return spec_.payload() * succeeded(); }
   /// In the order of posting; those that were posted.
   template <class Visit>
   void for_each(Visit visit) const {

@@ -140,6 +140,60 @@ class SendOperation : public PairOperation {
   }
 };
 
+/// Nothing happens to anybody's memory: the target's is as it was.
+class BindOperation : public PairOperation {
+ public:
+  using PairOperation::PairOperation;
+  void prepare(CpuTask& task) override {
+    for (std::uint32_t i = 0; i < spec_.queue_pairs; ++i) {
+      const auto window = sides_.initiator.process.verbs.alloc_mw(task, sides_.initiator.pd);
+      require(window.error, "alloc_mw");
+      keys_.push_back(window.value.rkey);
+    }
+  }
+  AccessFlags needs() const override { return AccessFlags(); }
+  /// The piece that would be sent is what the window shows, or nothing to free it.
+  void complete(SendRequest& request, std::uint64_t number, std::uint64_t /*offset*/) override {
+    MemoryKey& key = keys_[number % spec_.queue_pairs];
+    const bool binds = number / spec_.queue_pairs % 2 == 0;
+    if (binds) key = MemoryKey(key.index(), static_cast<std::uint8_t>(key.variant() + 1));
+    request.opcode = abi::WqeOpcode::kBindWindow;
+    request.bind.window = key;
+    request.bind.region = request.list->lkey;
+    request.bind.address = request.list->address;
+    request.bind.length = binds ? request.list->length : 0;
+    request.bind.access = AccessFlags(AccessFlags::kRemoteWrite | AccessFlags::kRemoteRead);
+    request.list = nullptr;
+    request.list_length = 0;
+    request.remote_address = VirtualAddress();
+    request.rkey = MemoryKey();
+  }
+  void verify(const Outcome& /*outcome*/, Difference& difference) override {
+    RegionImage image = sides_.target.image();
+    image.expect(sides_.target_seed, {}, {}, spec_.size.count(), sides_.initiator_seed);
+    difference.add(image, sides_.target.host);
+  }
+
+ private:
+  std::vector<MemoryKey> keys_;  ///< of each queue pair's window
+};
+
+class SendInvalidateOperation : public SendOperation {
+ public:
+  using SendOperation::SendOperation;
+  AccessFlags needs() const override { return WindowLeases::rights(); }
+  void complete(SendRequest& request, std::uint64_t number, std::uint64_t offset) override {
+    SendOperation::complete(request, number, offset);
+    request.opcode = abi::WqeOpcode::kSendInvalidate;
+    request.invalidate =
+        sides_.windows.next_key(static_cast<std::uint32_t>(number % spec_.queue_pairs));
+  }
+  void verify(const Outcome& outcome, Difference& difference) override {
+    difference.add(sides_.windows.wrong(), "a key was not taken away by the SEND that named it");
+    SendOperation::verify(outcome, difference);
+  }
+};
+
 class AtomicOperation : public PairOperation {
  public:
   using PairOperation::PairOperation;
@@ -206,6 +260,10 @@ std::unique_ptr<PairOperation> PairOperation::make(const WorkloadSpec& spec, con
     case Operation::kSend:
     case Operation::kSendImm:
       return std::make_unique<SendOperation>(spec, sides);
+    case Operation::kBindWindow:
+      return std::make_unique<BindOperation>(spec, sides);
+    case Operation::kSendInvalidate:
+      return std::make_unique<SendInvalidateOperation>(spec, sides);
     case Operation::kCompareSwap:
     case Operation::kFetchAdd:
       break;

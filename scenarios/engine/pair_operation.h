@@ -4,7 +4,9 @@
 //
 //   WRITE    the target's region holds the initiator's bytes where messages went
 //   READ     the initiator's region holds the target's bytes
-//   SEND     the target's receive buffers hold the initiator's bytes, in the order of sending
+//   SEND     the target's receive buffers hold the initiator's bytes, in the order of sending;
+//            of SEND with invalidate, each came with the key that was due (window_leases)
+//   bind     the initiator's queue pairs bind a window each to their own region, and free it
 //   atomics  each place of the target's region counts what was done to it, and each answer is the
 //            value before: for fetch-and-add of 1, the first value and the number of those before;
 //            compare-and-swap replaces, each time, what the one before it has put there
@@ -18,6 +20,7 @@
 #include "scenarios/engine/endpoint.h"
 #include "scenarios/engine/message_ledger.h"
 #include "scenarios/engine/received_messages.h"
+#include "scenarios/engine/window_leases.h"
 
 namespace rnicsim {
 
@@ -29,6 +32,7 @@ class PairOperation {
     std::uint64_t initiator_seed;
     Endpoint& target;
     std::uint64_t target_seed;
+    WindowLeases& windows;
   };
   /// How the run went.
   struct Outcome {
@@ -48,6 +52,8 @@ class PairOperation {
   PairOperation(const WorkloadSpec& spec, const Sides& sides) : spec_(spec), sides_(sides) {}
   virtual ~PairOperation() = default;
 
+  /// The initiator has its queue pairs: what else it needs is made.
+  virtual void prepare(CpuTask& /*task*/) {}
   /// What the target's region and queue pairs must permit.
   virtual AccessFlags needs() const = 0;
   /// Fills in what is the operation's own; place and piece are there already.

@@ -33,7 +33,9 @@ PairWorkload::PairWorkload(System& system, const WorkloadSpec& spec, const Scena
       remote_random_(seed_for(scenario.seed, spec.name + ".remote_offset")),
       ledger_(spec_),
       received_(target_),
-      operation_(PairOperation::make(spec_, {initiator_, initiator_seed_, target_, target_seed_})) {
+      windows_(target_, initiator_, to_initiator_),
+      operation_(PairOperation::make(
+          spec_, {initiator_, initiator_seed_, target_, target_seed_, windows_})) {
   to_initiator_.probe().attach(observer, system.server(spec.to).component);
   target_.start("target", [this](CpuTask& task) { target(task); });
   initiator_.start("initiator", [this](CpuTask& task) { initiator(task); });
@@ -86,7 +88,11 @@ void PairWorkload::take_receives(CpuTask& task) {
     task.sleep_until(task.now() + spec_.receiver_delay);
     received_.post_ahead(task);
   }
-  if (spec_.receiver_polls) received_.take_all(task);
+  if (!spec_.receiver_polls) return;
+  if (leases_windows()) windows_.bind_all(task);
+  received_.take_all(task, [&](std::uint32_t qp, const ReceivedMessages::Message& message) {
+    if (leases_windows() && message.success) windows_.taken(task, qp, message.invalidated);
+  });
 }
 
 void PairWorkload::fail_target(CpuTask& task) {
@@ -185,18 +191,21 @@ void PairWorkload::post_after_failure(CpuTask& task) {
 }
 
 void PairWorkload::initiator(CpuTask& task) {
-  initiator_.prepare(task, spec_.region_size(), AccessFlags(AccessFlags::kLocalWrite));
+  const std::uint8_t windows = is_local(spec_.operation) ? AccessFlags::kWindowBind : 0;
+  initiator_.prepare(task, spec_.region_size(), AccessFlags(AccessFlags::kLocalWrite | windows));
   if (!elided_) initiator_.image().fill(initiator_seed_);
   Endpoint::Plan plan;
   plan.sends = spec_.queue_depth;
   plan.inline_up_to = spec_.inline_up_to;
   initiator_.create_queue_pairs(task, plan);
   to_target_.send(task, initiator_.introduce().encode());
+  operation_->prepare(task);
   initiator_.doing = "waiting for address, length and rkey";
   const Introduction peer = Introduction::decode(to_initiator_.receive(task));
   initiator_.connect(task, peer);
   initiator_.doing = "posting and polling";
   stream(task, peer);
+  if (leases_windows() && ledger_.unsuccessful() == 0) windows_.try_last_keys(task, peer.address);
   if (ledger_.unsuccessful() != 0) initiator_in_error_ = initiator_.count_in_error(task);
   to_target_.send(task, number_message(ledger_.unsuccessful()));
 }
@@ -210,7 +219,9 @@ void PairWorkload::stream(CpuTask& task, const Introduction& peer) {
     const std::uint32_t n = initiator_.wait(task, initiator_.cq, completions, kPollBatch);
     for (std::uint32_t i = 0; i < n; ++i)
       ledger_.complete(completions[i], task.now(),
-                       [this](std::uint64_t, const MessageLedger::Message& message) {
+                       [this](std::uint64_t number, const MessageLedger::Message& message) {
+                         if (!message.succeeded())
+                           windows_.failed(static_cast<std::uint32_t>(number % spec_.queue_pairs));
                          if (!elided_) operation_->settled(message);
                        });
   }
@@ -235,9 +246,22 @@ ScatterGather PairWorkload::source(std::uint64_t offset) const {
   return element;
 }
 
-/// Posts the next message if its queue pair has room.
-bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
+/// The next message's queue pair has room and, if need be, a key. Where nothing else is under way,
+/// the key is waited for; a failed queue pair needs none.
+bool PairWorkload::may_post(CpuTask& task) {
   if (!ledger_.may_post()) return false;
+  const std::uint32_t qp = ledger_.queue_pair();
+  if (!leases_windows()) return true;
+  while (!windows_.has_key(qp) && !windows_.has_failed(qp)) {
+    if (ledger_.settled() < ledger_.next()) return false;
+    windows_.receive(task);
+  }
+  return true;
+}
+
+/// Posts the next message if it may.
+bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
+  if (!may_post(task)) return false;
   const std::uint64_t number = ledger_.next();
   const std::uint32_t index = ledger_.queue_pair();
   // What atomics bring would else lie over one another.
@@ -333,6 +357,7 @@ void PairWorkload::report(MetricSink& sink) const {
   to_target_.report(channel.child("to_target"));
   to_initiator_.report(channel.child("to_initiator"));
   if (takes_receive(spec_.operation)) received_.report(scope.child("received"));
+  if (leases_windows()) windows_.report(scope.child("windows"));
   scope.count("initiator_qps_in_error", initiator_in_error_,
               "queue pairs of the initiator that ended in ERR");
   scope.count("target_qps_in_error", target_in_error_,

@@ -20,7 +20,8 @@
 // posts one WRITE of its own on each queue pair, to show that it is flushed. Where operations take
 // receives, a second program of the target takes them; if messages failed or may have been lost,
 // the target gives what is still under way a while and then moves its queue pairs to ERR, so that
-// receives left over come back flushed. With a `target_fault` one more program of the target ends
+// receives left over come back flushed. For send_invalidate it binds memory windows too, and hands
+// their keys over (window_leases). With a `target_fault` one more program of the target ends
 // region or queue pairs under the traffic.
 #pragma once
 
@@ -38,6 +39,7 @@
 #include "scenarios/engine/scenario.h"
 #include "scenarios/engine/system.h"
 #include "scenarios/engine/timeline.h"
+#include "scenarios/engine/window_leases.h"
 #include "scenarios/engine/workload.h"
 
 namespace rnicsim {
@@ -66,10 +68,12 @@ class PairWorkload : public Workload {
   void take_receives(CpuTask& task);
   void fail_target(CpuTask& task);
   bool disturbed() const;
+  bool leases_windows() const { return spec_.operation == Operation::kSendInvalidate; }
   ScatterGather source(std::uint64_t offset) const;
   void end_receives(CpuTask& task, std::uint64_t unsuccessful);
   void stream(CpuTask& task, const Introduction& peer);
   bool post_next(CpuTask& task, const Introduction& peer);
+  bool may_post(CpuTask& task);
   void falsify(CpuTask& task, Introduction& introduction);
   void post_after_failure(CpuTask& task);
   std::uint64_t next_offset(OffsetPattern pattern, std::uint64_t nth, std::uint32_t qp,
@@ -90,6 +94,7 @@ class PairWorkload : public Workload {
   Random remote_random_;
   MessageLedger ledger_;
   ReceivedMessages received_;
+  WindowLeases windows_;  ///< of send_invalidate
   std::unique_ptr<PairOperation> operation_;
   std::uint64_t target_flushed_ = 0;
   std::uint64_t target_in_error_ = 0;

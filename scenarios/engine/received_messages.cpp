@@ -82,6 +82,8 @@ void ReceivedMessages::take(const WorkCompletion& completion, std::uint32_t qp) 
     message.bytes = completion.bytes - std::min(completion.bytes, headers);
     message.with_immediate = (completion.flags & WorkCompletion::kWithImmediate) != 0;
     message.immediate = completion.immediate;
+    message.with_invalidate = (completion.flags & WorkCompletion::kWithInvalidate) != 0;
+    message.invalidated = completion.invalidated;
     if (is_send(spec_.operation)) bytes_ += Bytes(completion.bytes);
   } else {
     ++failed_;
@@ -90,7 +92,8 @@ void ReceivedMessages::take(const WorkCompletion& completion, std::uint32_t qp) 
   stream.messages.push_back(message);
 }
 
-void ReceivedMessages::take_all(CpuTask& task) {
+void ReceivedMessages::take_all(CpuTask& task,
+                                const std::function<void(std::uint32_t, const Message&)>& taken) {
   WorkCompletion completions[kPollBatch];
   while (!done()) {
     const std::uint32_t n = endpoint_.wait(task, endpoint_.receive_cq, completions, kPollBatch);
@@ -100,6 +103,7 @@ void ReceivedMessages::take_all(CpuTask& task) {
       const auto qp = static_cast<std::uint32_t>(at - endpoint_.qps.begin());
       take(completions[i], qp);
       const Stream& stream = streams_[qp];
+      taken(qp, stream.messages.back());
       if (stream.posted < stream.wanted && !stream.failed) post(task, qp, 1);
     }
   }

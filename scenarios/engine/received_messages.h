@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,16 +25,18 @@ class ReceivedMessages {
   static std::uint32_t depth(const WorkloadSpec& spec);
   /// Posts as many as the queue pairs take ahead.
   void post_ahead(CpuTask& task);
-  /// Returns when every receive has been completed or none can come any more.
-  void take_all(CpuTask& task);
-
   struct Message {
     std::uint64_t place = 0;  ///< of its buffer in the region
     std::uint64_t bytes = 0;  ///< of payload
     std::uint32_t immediate = 0;
     bool with_immediate = false;
+    bool with_invalidate = false;
+    MemoryKey invalidated;
     bool success = false;
   };
+  /// Returns when every receive has been completed or none can come any more; `taken` is called for
+  /// each, with its queue pair.
+  void take_all(CpuTask& task, const std::function<void(std::uint32_t, const Message&)>& taken);
   /// What came to a queue pair, in order.
   const std::vector<Message>& of(std::uint32_t qp) const { return streams_[qp].messages; }
   std::uint64_t succeeded() const { return succeeded_; }

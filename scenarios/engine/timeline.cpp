@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "model/headers.h"
+#include "model/nic_abi.h"
 #include "scenarios/engine/workload.h"
 
 namespace rnicsim {
@@ -36,6 +37,7 @@ const char* fate_on_link(ProbeKind kind) {
 const char* packets_of(Operation operation) {
   switch (operation) {
     case Operation::kWrite:
+    case Operation::kBindWindow:
       break;
     case Operation::kWriteImm:
       return "packets [address + rkey | data | immediate]";
@@ -45,6 +47,8 @@ const char* packets_of(Operation operation) {
       return "packets [data]";
     case Operation::kSendImm:
       return "packets [data | immediate]";
+    case Operation::kSendInvalidate:
+      return "packets [data | rkey to invalidate]";
     case Operation::kCompareSwap:
     case Operation::kFetchAdd:
       return "request [address + rkey + operands]";
@@ -62,6 +66,25 @@ bool Timeline::at_home(const ProbeRecord& r) const {
   return nic && r.work_request.nic() == *nic;
 }
 
+/// The same of records of the host, which are of no NIC.
+bool Timeline::of_home_host(const ProbeRecord& r) const {
+  return std::any_of(components_.begin(), components_.end(), [&](const ProbeComponent& component) {
+    return component.nic && *component.nic == r.work_request.nic() && component.host == host(r);
+  });
+}
+
+/// A program that wakes knows only whose event it has got.
+WorkRequestId Timeline::work_request_of(const ProbeRecord& r) {
+  if (r.kind == ProbeKind::kEventWritten &&
+      static_cast<abi::EventType>(r.b >> 32) == abi::EventType::kCompletion) {
+    const std::uint64_t nic = components_[r.component].nic.value_or(0);
+    events_for_[nic << 32 | (r.b & 0xffffffff)] = r.work_request;
+  }
+  if (r.kind != ProbeKind::kProgramWoken) return r.work_request;
+  const auto event = events_for_.find(r.b);
+  return event == events_for_.end() ? WorkRequestId() : event->second;
+}
+
 std::string Timeline::sent_on(const ProbeRecord& r) const {
   const std::string& from = host(r);
   for (const ProbeComponent& other : components_)
@@ -74,9 +97,13 @@ void Timeline::record(const ProbeRecord& r) {
     for (Workload* workload : workloads_) workload->landed(r.work_request, r.time);
   control_plane(r);
   fault(r);
-  if (!r.work_request) return;
-  const auto tracked = tracked_.find(r.work_request.value());
-  if (tracked != tracked_.end()) data_plane(r, tracked->second);
+  ProbeRecord named = r;
+  named.work_request = work_request_of(r);
+  if (!named.work_request) return;
+  const auto tracked = tracked_.find(named.work_request.value());
+  if (tracked == tracked_.end()) return;
+  data_plane(named, tracked->second);
+  events(named, tracked->second);
 }
 
 void Timeline::control_plane(const ProbeRecord& r) {
@@ -175,6 +202,10 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
       7, "rkey check", "nic", "key_checker", "data", "rkey: valid, domain, bounds, rights"};
   static constexpr Row kPage{
       7, "translation", "nic", "translation_cache", "data", "virtual to physical address"};
+  static constexpr Row kOwnKey{
+      7, "key operation", "nic", "key_operations", "data", "window bound or key invalidated"};
+  static constexpr Row kTheirKey{
+      7, "key operation", "nic", "key_operations", "data", "key invalidated by the SEND"};
   static constexpr Row kWrite{8,           "DMA write", "nic",
                               "responder", "data",      "into the application's memory"};
   static constexpr Row kAck{9, "ACK", "wire", "responder", "data", "acknowledgement travels back"};
@@ -214,6 +245,9 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
       parts[key_of(row)].misses += r.b;
       break;
     }
+    case ProbeKind::kKeyChanged:
+      add(at_home(r) ? kOwnKey : kTheirKey, time_in(r.a), 0);
+      break;
     case ProbeKind::kPayloadWriteStart:
       add(kWrite, r.time, r.b);
       break;
@@ -231,6 +265,45 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
       break;
     case ProbeKind::kCompletionPolled:
       add(kPoll, r.time, 0);
+      break;
+    default:
+      break;
+  }
+}
+
+/// From the completion entry to the program that slept until it came, on either side.
+void Timeline::events(const ProbeRecord& r, Tracked& tracked) {
+  const auto add = [&](bool home, const Row& row, const Row& of_receive, Time begin,
+                       std::uint64_t bytes) {
+    grow(tracked.parts, home ? row : of_receive, host(r), begin, r.time, bytes, r.work_request);
+  };
+  static constexpr Row kEntry{
+      9, "event", "nic", "event_queue", "data", "event entry into host RAM"};
+  static constexpr Row kReceiveEntry{
+      9, "receive event", "nic", "event_queue", "data", "event entry of the receive"};
+  static constexpr Row kMessage{
+      9, "interrupt sent", "nic", "event_queue", "data", "MSI-X message: one posted write"};
+  static constexpr Row kReceiveMessage{
+      9, "receive interrupt sent", "nic", "event_queue", "data", "MSI-X message: one posted write"};
+  static constexpr Row kHandler{
+      9, "interrupt", "cpu", "interrupts", "data", "a core takes the interrupt"};
+  static constexpr Row kReceiveHandler{9,      "receive interrupt",         "cpu", "interrupts",
+                                       "data", "a core takes the interrupt"};
+  static constexpr Row kWoken{9, "woken", "cpu", "verbs", "data", "the sleeping program is woken"};
+  static constexpr Row kReceiveWoken{9,       "receive woken", "cpu",
+                                     "verbs", "data",          "the sleeping receiver is woken"};
+  switch (r.kind) {
+    case ProbeKind::kEventWritten:
+      add(at_home(r), kEntry, kReceiveEntry, time_in(r.a), abi::Eqe::kBytes);
+      break;
+    case ProbeKind::kInterruptSent:
+      add(at_home(r), kMessage, kReceiveMessage, r.time, sizeof(std::uint32_t));
+      break;
+    case ProbeKind::kInterruptTaken:
+      add(of_home_host(r), kHandler, kReceiveHandler, time_in(r.a), 0);
+      break;
+    case ProbeKind::kProgramWoken:
+      add(of_home_host(r), kWoken, kReceiveWoken, time_in(r.a), 0);
       break;
     default:
       break;
@@ -263,9 +336,15 @@ void Timeline::fault(const ProbeRecord& r) {
         add("nic", "responder", std::string("sends NAK: ") + name_of(aeth.nak_code()));
       break;
     }
+    case ProbeKind::kKeyChanged:
+      if (r.b != 0) add("nic", "key_operations", "operation on a key refused");
+      break;
     case ProbeKind::kQpError:
+    case ProbeKind::kSendQueueError:
       add("nic", "completer",
-          "queue pair " + std::to_string(r.a) + " goes to ERR: " + name_of(status));
+          fmt::format("queue pair {} goes to {}: {}", r.a,
+                      name_of(r.kind == ProbeKind::kQpError ? QpState::kErr : QpState::kSqe),
+                      name_of(status)));
       break;
     case ProbeKind::kCompletionPolled: {
       const auto polled = static_cast<CompletionStatus>(r.a);

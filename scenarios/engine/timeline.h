@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Turns probe records into the eight steps of a WRITE, and those of other operations alike: the
-// answers of READs are packets (6) as well, and a receive has its completion (9). For each tracked
-// work request, what began when and ended when, on which lane. Steps of many packets show their
-// first begin and last end. Faults of any work request become records of their own (step 0), the
-// first kMaxFaults of them.
+// answers of READs are packets (6) as well, an operation on keys is of step 7, a receive has its
+// completion (9), and with completion channels so has what follows, from the event entry to the
+// program that wakes. For each tracked work request, what began when and ended when, on which lane.
+// Steps of many packets show their first begin and last end. Faults of any work request become
+// records of their own (step 0), the first kMaxFaults of them.
 #pragma once
 
 #include <map>
@@ -74,12 +75,17 @@ class Timeline : public ProbeSink {
             std::uint64_t bytes, WorkRequestId work_request);
   const std::string& host(const ProbeRecord& r) const { return components_[r.component].host; }
   bool at_home(const ProbeRecord& r) const;
+  bool of_home_host(const ProbeRecord& r) const;
+  void events(const ProbeRecord& r, Tracked& tracked);
+  WorkRequestId work_request_of(const ProbeRecord& r);
   /// The way of this packet.
   std::string sent_on(const ProbeRecord& r) const;
 
   ProbeComponents components_;
   std::vector<Workload*> workloads_;
   std::map<std::uint64_t, Tracked> tracked_;
+  /// By NIC and completion queue: what its last event was for.
+  std::map<std::uint64_t, WorkRequestId> events_for_;
   std::vector<TimelineRecord> once_;
   std::vector<TimelineRecord> faults_;
   std::size_t faults_seen_ = 0;

@@ -22,6 +22,7 @@ Bytes header_bytes(Operation operation, Transport transport, const FabricSpec& f
   if (operation == Operation::kWrite || operation == Operation::kWriteImm) bytes += Reth::kBytes;
   if (operation == Operation::kRead) bytes += Aeth::kBytes;
   if (operation == Operation::kWriteImm || operation == Operation::kSendImm) bytes += ImmDt::kBytes;
+  if (operation == Operation::kSendInvalidate) bytes += Ieth::kBytes;
   if (transport == Transport::kUd) bytes += Deth::kBytes;
   return Bytes(bytes);
 }
@@ -39,11 +40,11 @@ bool transport_has(Transport transport, Operation operation) {
     case Transport::kRc:
       return true;
     case Transport::kUc:
-      return !brings_data(operation);
+      return !brings_data(operation) && operation != Operation::kSendInvalidate;
     case Transport::kUd:
       break;
   }
-  return is_send(operation);
+  return operation == Operation::kSend || operation == Operation::kSendImm;
 }
 
 class WorkloadChecker {
@@ -125,6 +126,7 @@ class WorkloadChecker {
     check_receives();
     check_remote_memory();
     check_target_fault();
+    check_windows();
     interpret_inline();
   }
 
@@ -156,7 +158,8 @@ class WorkloadChecker {
       require(w_.remote_write, "remote_write", "belongs to WRITEs");
     if (!has_remote_address(w_.operation))
       require(w_.fault == AccessFault::kNone || w_.fault == AccessFault::kSilent, "fault",
-              "a SEND names no memory that could be falsified; only \"silent\" is possible");
+              in_quotes(name_of(w_.operation)) +
+                  " names no memory that could be falsified; only \"silent\" is possible");
   }
 
   void check_target_fault() const {
@@ -173,6 +176,14 @@ class WorkloadChecker {
             "a queue pair with receives must be emptied first: \"qp_error\"");
   }
 
+  void check_windows() const {
+    if (w_.operation != Operation::kSendInvalidate) return;
+    require(w_.receiver_polls, "receiver_polls",
+            "send_invalidate: the receiver binds windows for what comes next");
+    require(w_.target_fault == TargetFault::kNone, "target_fault",
+            "send_invalidate: the target's queue pairs bind windows");
+  }
+
   void interpret_inline() {
     if (w_.inline_rule == nullptr) return;
     const JsonNode& rule = *w_.inline_rule;
@@ -186,8 +197,9 @@ class WorkloadChecker {
                            "holds at most " + to_text(most));
       w_.inline_up_to = most;
     }
-    if (brings_data(w_.operation))
-      require(w_.inline_up_to == Bytes(0), "inline", "READs and atomics have no data to send");
+    if (brings_data(w_.operation) || is_local(w_.operation))
+      require(w_.inline_up_to == Bytes(0), "inline",
+              in_quotes(name_of(w_.operation)) + " has no data to send");
   }
 
   /// A key of the other pattern changes nothing here and so must not be given.

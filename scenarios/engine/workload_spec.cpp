@@ -29,8 +29,9 @@ const char* name_of(PerftestProgram program) {
 }
 
 const char* name_of(Operation operation) {
-  constexpr const char* kNames[] = {"write",    "write_imm",    "read",     "send",
-                                    "send_imm", "compare_swap", "fetch_add"};
+  constexpr const char* kNames[] = {"write",        "write_imm", "read",
+                                    "send",         "send_imm",  "send_invalidate",
+                                    "compare_swap", "fetch_add", "bind_window"};
   return kNames[static_cast<unsigned>(operation)];
 }
 
@@ -94,15 +95,20 @@ void WorkloadSpec::describe_connection(Fields& f) {
 }
 
 void WorkloadSpec::describe_pairs(Fields& f) {
-  f.choice("operation", operation,
-           {{"write", Operation::kWrite},
-            {"write_imm", Operation::kWriteImm},
-            {"read", Operation::kRead},
-            {"send", Operation::kSend},
-            {"send_imm", Operation::kSendImm},
-            {"compare_swap", Operation::kCompareSwap},
-            {"fetch_add", Operation::kFetchAdd}},
-           "what is posted");
+  f.choice(
+      "operation", operation,
+      {{"write", Operation::kWrite},
+       {"write_imm", Operation::kWriteImm},
+       {"read", Operation::kRead},
+       {"send", Operation::kSend},
+       {"send_imm", Operation::kSendImm},
+       {"send_invalidate", Operation::kSendInvalidate},
+       {"compare_swap", Operation::kCompareSwap},
+       {"fetch_add", Operation::kFetchAdd},
+       {"bind_window", Operation::kBindWindow}},
+      "what is posted; each send_invalidate takes away the key of a memory window that `to` had "
+      "bound for it; bind_window: each queue pair of `from` binds a memory window of `size` to its "
+      "own region and frees it again, in turn");
   f.field("size", size, range(Bytes(0), Bytes(std::uint64_t{1} << 31)),
           "payload of a message (IBTA: at most 2^31 B), or a flow's bytes");
   f.field("count", count, range(std::uint64_t{1}, std::uint64_t{10'000'000}),

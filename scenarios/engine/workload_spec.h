@@ -37,8 +37,10 @@ enum class Operation : std::uint8_t {
   kRead,
   kSend,
   kSendImm,
+  kSendInvalidate,
   kCompareSwap,
   kFetchAdd,
+  kBindWindow,
 };
 enum class CompletionMode : std::uint8_t {
   kPolling,
@@ -95,10 +97,15 @@ constexpr bool is_atomic(Operation operation) {
   return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
 }
 constexpr bool is_send(Operation operation) {
-  return operation == Operation::kSend || operation == Operation::kSendImm;
+  return operation == Operation::kSend || operation == Operation::kSendImm ||
+         operation == Operation::kSendInvalidate;
 }
+/// Done by the initiator's NIC alone: nothing goes over the wire.
+constexpr bool is_local(Operation operation) { return operation == Operation::kBindWindow; }
 /// It names memory of the target.
-constexpr bool has_remote_address(Operation operation) { return !is_send(operation); }
+constexpr bool has_remote_address(Operation operation) {
+  return !is_send(operation) && !is_local(operation);
+}
 /// The target has to post a receive for each.
 constexpr bool takes_receive(Operation operation) {
   return is_send(operation) || operation == Operation::kWriteImm;
@@ -180,6 +187,8 @@ struct WorkloadSpec {
 
   void describe(Fields& f);
 
+  /// What a message carries.
+  Bytes payload() const { return is_local(operation) ? Bytes(0) : size; }
   /// From one message's place in a region to the next one's.
   Bytes step() const { return transport == Transport::kUd ? size + kGrhBytes : size; }
   /// Of either side's region: at least one message for each queue pair, and of atomics one answer

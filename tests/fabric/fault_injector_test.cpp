@@ -261,6 +261,28 @@ TEST_CASE("A bad FCS leaves the ICRC alone") {
   CHECK_FALSE(bench.sink.packets[1]->bad_fcs);
 }
 
+TEST_CASE("A wrong opcode goes with the right ICRC, in packets whose headers keep their length") {
+  FaultRule wrong = rule(FaultKind::kWrongOpcode);
+  wrong.sent_as = "rdma write last";
+  Bench bench({wrong});
+  const std::array<Opcode, 4> sent = {Opcode::kWriteMiddle, Opcode::kWriteOnly,
+                                      Opcode::kAcknowledge, Opcode::kSendFirst};
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    Packet& packet = bench.send(Time::us(static_cast<std::int64_t>(i + 1)));
+    packet.bth.opcode = sent[i];
+    seal_icrc(packet);
+  }
+  bench.run();
+  std::vector<Opcode> came;
+  for (const PacketRef& packet : bench.sink.packets) {
+    came.push_back(packet->bth.opcode);
+    CHECK(icrc_ok(*packet));
+  }
+  CHECK(came == std::vector<Opcode>{Opcode::kWriteLast, Opcode::kWriteOnly, Opcode::kAcknowledge,
+                                    Opcode::kWriteLast});
+  CHECK(bench.counter("corrupted") == 2);
+}
+
 TEST_CASE("A duplicate is a packet of its own, right behind the first") {
   Bench bench({rule_for(FaultKind::kDuplicate, 0)});
   Packet& packet = bench.send(100_ns);

@@ -117,7 +117,15 @@ TEST_CASE("A queue pair goes through its states by command, and by no other way"
 
     rts.path_mtu = 1000;
     REQUIRE(host.driver.modify_qp(task, qpn, rts) == Errno::kInvalid);
+    // The wish for an event goes with the one command.
+    QpAttributes drain;
+    drain.state = S::kSqd;
+    drain.notify_drained = true;
+    REQUIRE(host.driver.modify_qp(task, qpn, drain) == Errno::kOk);
+    REQUIRE((context.flags & abi::QpContext::kNotifyDrained) != 0);
+    REQUIRE(modify(S::kRts) == Errno::kOk);
     REQUIRE(modify(S::kSqd) == Errno::kOk);
+    REQUIRE((context.flags & abi::QpContext::kNotifyDrained) == 0);
     REQUIRE(modify(S::kRts) == Errno::kOk);
     // The NIC moved it by itself: its word counts.
     host.nic.qp(qpn).state = S::kErr;

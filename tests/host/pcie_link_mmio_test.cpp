@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "host/frame_allocator.h"
+#include "host/memory.h"
+#include "host/wqe_builder.h"
 #include "tests/support/link_bench.h"
 
 using namespace rnicsim;
@@ -119,4 +122,39 @@ TEST_CASE("Ten WQEs of 65 B written by MMIO are 1800 B on the link to the NIC") 
   CHECK(metrics.at("pcie.downstream.tlps_posted") == 20);
   CHECK(metrics.at("pcie.downstream.bytes") == 1800);
   CHECK(metrics.at("pcie.upstream.bytes") == 0);
+}
+
+TEST_CASE("A WQE of 129 B is three write-combined lines on the link, one of 128 B two") {
+  Memory memory{MemoryConfig{}};
+  FrameAllocator frames{Bytes(1 << 20), 1};
+  PageTable pages(memory, frames);
+  const ScatterGather piece{*pages.map(Bytes(4096), PageSize::k4KiB), 109, {}};
+  Bench bench(atc16());
+  std::uint64_t all = 0;
+  for (const std::uint32_t payload : {108U, 109U}) {
+    ScatterGather inlined = piece;
+    inlined.length = payload;  // behind 20 B: a control segment and the length
+    SendRequest request;
+    request.opcode = abi::WqeOpcode::kSend;
+    request.list = &inlined;
+    request.list_length = 1;
+    request.inline_data = true;
+    BuiltWqe wqe;
+    REQUIRE(build_wqe(wqe, {Qpn(1), Transport::kRc, 220, 0}, request, pages) == Errno::kOk);
+    for (std::uint32_t line = 0; line < wqe.blocks(); ++line)
+      bench.link.mmio().mmio_write(1_us, 0x1800 + line * 64, wqe.bytes + line * 64, 64);
+    bench.run();
+    const std::uint64_t lines = payload == 108 ? 2 : 3;
+    all += lines;
+    const auto metrics = bench.metrics();
+    CHECK(metrics.at("pcie.downstream.tlps_posted") == all);
+    CHECK(metrics.at("pcie.downstream.bytes") == all * 90);
+    REQUIRE(bench.device.mmio.size() == lines);
+    for (std::uint64_t line = 0; line < lines; ++line) {
+      CHECK(bench.device.mmio[line].offset == 0x1800 + line * 64);
+      CHECK(std::equal(bench.device.mmio[line].data.begin(), bench.device.mmio[line].data.end(),
+                       wqe.bytes + line * 64));
+    }
+    bench.device.mmio.clear();
+  }
 }

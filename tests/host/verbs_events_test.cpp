@@ -162,6 +162,7 @@ TEST_CASE("Asynchronous events go to the process whose object they name, or nowh
     s.host.nic.event(abi::EventType::kCqError, theirs->cqn().value());
     s.host.nic.event(abi::EventType::kCqError, s.cq->cqn().value());
     s.host.nic.event(abi::EventType::kQpError, 4711);
+    s.host.nic.event(abi::EventType::kSqDrained, s.qp->qpn().value());
     task.sleep_until(task.now() + 10_us);
     auto event = verbs.poll_async_event(task).value;
     REQUIRE(event->type == abi::EventType::kSrqLimit);
@@ -169,6 +170,9 @@ TEST_CASE("Asynchronous events go to the process whose object they name, or nowh
     event = verbs.poll_async_event(task).value;
     REQUIRE(event->type == abi::EventType::kCqError);
     REQUIRE(event->object == s.cq->cqn().value());
+    event = verbs.poll_async_event(task).value;
+    REQUIRE(event->type == abi::EventType::kSqDrained);
+    REQUIRE(event->object == s.qp->qpn().value());
     REQUIRE_FALSE(verbs.poll_async_event(task).value.has_value());
     event = other.poll_async_event(task).value;
     REQUIRE(event->object == theirs->cqn().value());

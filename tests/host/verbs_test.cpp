@@ -253,20 +253,47 @@ TEST_CASE("What the library cannot post is refused before anything is written") 
   REQUIRE(s.host.nic.wqes.empty());
 }
 
-TEST_CASE("BlueFlame stores a lone entry of one block whole, and nothing larger") {
+TEST_CASE("BlueFlame stores a lone entry of up to 256 B whole, a line of 64 B after the other") {
   VerbsConfig verbs;
   verbs.blue_flame = true;
   Session s(verbs);
+  s.requests = s.cq_entries = 16;
+  s.run([&](CpuTask& task) {
+    std::uint16_t block = 0;
+    for (const std::uint32_t payload : {28U, 29U, 92U, 93U, 220U}) {
+      const std::uint32_t lines = (36 + payload + 63) / 64;
+      s.host.nic.mmio.clear();
+      REQUIRE(s.host.verbs.post_send(task, s.qp, s.write(1, payload, true)) == Errno::kOk);
+      REQUIRE(s.host.nic.mmio.size() == lines);
+      for (std::uint32_t i = 0; i < lines; ++i) {
+        ByteVector ring(64);
+        s.host.memory.load(s.qp->block_address(block++), ring.data(), ring.size());
+        CHECK(s.host.nic.mmio[i].offset == 0x1800 + 64 * i);
+        CHECK(s.host.nic.mmio[i].data == ring);
+        CHECK(s.host.nic.mmio[i].at == s.host.nic.mmio[0].at);
+      }
+    }
+  });
+  REQUIRE(s.host.nic.wqes.size() == 5);
+}
+
+TEST_CASE("BlueFlame is not for a list, nor for an entry of more than 256 B") {
+  VerbsConfig verbs;
+  verbs.blue_flame = true;
+  Session s(verbs);
+  s.requests = 16;
   s.run([&](CpuTask& task) {
     s.host.nic.mmio.clear();
-    REQUIRE(s.host.verbs.post_send(task, s.qp, s.write(1, 28, true)) == Errno::kOk);
-    REQUIRE(s.host.verbs.post_send(task, s.qp, s.write(2, 29, true)) == Errno::kOk);
+    const SendRequest list[2] = {s.write(1, 8, true), s.write(2, 8, true)};
+    REQUIRE(s.host.verbs.post_send(task, s.qp, list, 2).posted == 2);
+    SendRequest long_one = s.write(3, 1);
+    std::vector<ScatterGather> pieces(15, *long_one.list);
+    long_one.list = pieces.data();
+    long_one.list_length = 15;  // 2 + 15 segments
+    REQUIRE(s.host.verbs.post_send(task, s.qp, long_one) == Errno::kOk);
     REQUIRE(s.host.nic.mmio.size() == 2);
-    REQUIRE(s.host.nic.mmio[0].data.size() == 64);
-    REQUIRE(s.host.nic.mmio[1].data.size() == 8);
-    ByteVector ring(64);
-    s.host.memory.load(s.qp->block_address(0), ring.data(), ring.size());
-    REQUIRE(s.host.nic.mmio[0].data == ring);
+    CHECK(s.host.nic.mmio[0].data.size() == 8);
+    CHECK(s.host.nic.mmio[1].data.size() == 8);
   });
-  REQUIRE(s.host.nic.wqes.size() == 2);
+  REQUIRE(s.host.nic.wqes.size() == 3);
 }

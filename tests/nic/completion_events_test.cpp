@@ -216,9 +216,24 @@ TEST_CASE("moderation holds the event back until enough time has passed since th
   bench.complete_at(70_us, 2);
   bench.arm_at(300_us, 2, 2);
   bench.complete_at(400_us, 2);
+  bench.scheduler.hold();  // somebody sleeps
   bench.run();
   CHECK(bench.begins(DmaPurpose::kEventQueue) ==
         Times{event_at(written_at(20_us) + 100_us), event_at(written_at(400_us) + 100_us)});
+}
+
+TEST_CASE("an event that is held back delays the end of a run only if somebody sleeps") {
+  Bench bench;
+  bench.cq(2, 4, 1, 4, 1000);
+  bench.fetch(2);
+  bench.arm_at(10_us, 2, 0);
+  bench.complete_at(20_us, 2);
+  bench.run();
+  CHECK(bench.begins(DmaPurpose::kEventQueue).empty());
+  CHECK(bench.scheduler.now() < 30_us);
+  bench.scheduler.hold();
+  bench.run();
+  CHECK(bench.begins(DmaPurpose::kEventQueue) == Times{event_at(written_at(20_us) + 1_ms)});
 }
 
 TEST_CASE("a timer of an event that came by count does not shorten the next") {
@@ -229,6 +244,7 @@ TEST_CASE("a timer of an event that came by count does not shorten the next") {
   bench.complete_at(20_us, 2, 2);
   bench.arm_at(80_us, 2, 2);
   bench.complete_at(90_us, 2);
+  bench.scheduler.hold();
   bench.run();
   const Time second = kClock.after(20_us, Cycles(8));
   CHECK(bench.begins(DmaPurpose::kEventQueue) ==
@@ -261,6 +277,7 @@ TEST_CASE("a queue that is made again has lost its request, its timer and its pl
     bench.contexts.invalidate(2);
   });
   bench.complete_at(40_us, 2, 5);
+  bench.scheduler.hold();
   bench.run();
   CHECK(bench.begins(DmaPurpose::kEventQueue).empty());
 }

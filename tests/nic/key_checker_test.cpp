@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "nic/key_checker.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "tests/support/endpoint_bench.h"
@@ -19,9 +20,10 @@ constexpr std::uint64_t kStart = 0x5100;
 constexpr std::uint64_t kLength = 0x2f00;  // to the end of the third page
 
 struct Bench : EndpointBench {
-  explicit Bench()
-      : keys(scheduler, pcie, key_cache(), DmaPurpose::kKeyTable, "keys", 1),
-        translations(scheduler, pcie, TranslationCacheConfig{}, 1),
+  explicit Bench(const HostTableCacheConfig& key_config = key_cache(),
+                 const TranslationCacheConfig& translation_config = {})
+      : keys(scheduler, pcie, key_config, DmaPurpose::kKeyTable, "keys", 1),
+        translations(scheduler, pcie, translation_config, 1),
         checker(clock, keys, translations, config()) {
     keys.set_table(PhysicalAddress(kKeys), 16);
     entry.valid = true;
@@ -259,6 +261,104 @@ TEST_CASE("later packets enter at translate and still see that the key is gone")
   bench.keys.invalidate(3);
   bench.translations.invalidate(3);
   CHECK(bench.fault_of(later) == KeyFault::kStaleKey);
+}
+
+namespace {
+
+/// Room for one key and one line of translations.
+struct TinyCaches : Bench {
+  TinyCaches() : Bench(one_key(), one_line()) {
+    for (std::uint32_t i = 0; i < kChecks; ++i) {
+      abi::KeyEntry other = entry;
+      other.key = MemoryKey(3 + i, 7);
+      other.table = PhysicalAddress(kTable + i * abi::kTablePageBytes);
+      other.write(memory.at(kKeys + (3 + i) * abi::KeyEntry::kBytes));
+      abi::TableEntry{true, PhysicalAddress((i + 1) << 20)}.write(memory.at(other.table.value()));
+      checks[i] = good();
+      checks[i].key = other.key;
+    }
+  }
+  static HostTableCacheConfig one_key() {
+    HostTableCacheConfig c = key_cache();
+    c.geometry = {1, 1, Replacement::kLru};
+    return c;
+  }
+  static TranslationCacheConfig one_line() {
+    TranslationCacheConfig c;
+    c.geometry = {8, 1, Replacement::kLru};
+    c.outstanding_misses = kChecks;
+    return c;
+  }
+  void begin(std::uint64_t i) {
+    if (checker.run(checks[i], State::kPass, call<&TinyCaches::begin>(this, i))) notes.note(i);
+  }
+  /// Check i begins at i * `apart`.
+  void begin_all(Time apart) {
+    for (std::uint64_t i = 0; i < kChecks; ++i)
+      scheduler.at(apart * static_cast<std::int64_t>(i), call<&TinyCaches::begin>(this, i));
+  }
+  /// The key of check 0 is deregistered: in host RAM, then in the NIC.
+  void deregister() {
+    abi::KeyEntry gone;
+    gone.key = MemoryKey(3, 7);
+    gone.write(memory.at(kKeys + 3 * abi::KeyEntry::kBytes));
+    keys.invalidate(3);
+    translations.invalidate(3);
+  }
+
+  static constexpr std::uint32_t kChecks = 4;
+  std::array<KeyCheck, kChecks> checks;
+};
+
+}  // namespace
+
+TEST_CASE("checks that take each other's place in the caches fetch each entry once") {
+  TinyCaches bench;
+  bench.begin_all(10_ns);
+  bench.run();
+  CHECK(bench.notes.list == test::Noted{{0, kRead * 2},
+                                        {1, 10_ns + kRead * 2},
+                                        {2, 20_ns + kRead * 2},
+                                        {3, 30_ns + kRead * 2}});
+  for (std::uint32_t i = 0; i < TinyCaches::kChecks; ++i) {
+    CHECK(bench.checks[i].state == State::kPass);
+    CHECK(bench.checks[i].pieces[0].address.value() == (std::uint64_t{i + 1} << 20) + 0x100);
+    CHECK(bench.checks[i].cycles == Cycles(kLookup + 11110 + kTranslation));
+  }
+}
+
+TEST_CASE("a key that goes while its check waits for the translation is found gone") {
+  TinyCaches bench;
+  bench.begin_all(10_ns);
+  bench.at(500_ns, [&] { bench.deregister(); });
+  bench.run();
+  CHECK(bench.checks[0].state == State::kNak);
+  CHECK(bench.checks[0].fault == KeyFault::kStaleKey);
+  for (std::uint32_t i = 1; i < TinyCaches::kChecks; ++i)
+    CHECK(bench.checks[i].state == State::kPass);
+}
+
+TEST_CASE("a key that the NIC takes away while its check waits for the translation is found gone") {
+  Bench bench;
+  bench.at(500_ns, [&] {
+    bench.keys.peek(3)->valid = false;
+    bench.keys.mark_dirty(3);
+    bench.translations.invalidate(3);
+  });
+  bench.decide();
+  CHECK(bench.check.fault == KeyFault::kStaleKey);
+}
+
+TEST_CASE("a key that goes between the check's verdict and its translation is found gone") {
+  Bench bench;
+  bench.until = State::kTranslate;
+  bench.decide();
+  REQUIRE(bench.check.state == State::kTranslate);
+  bench.entry.valid = false;
+  bench.keys.invalidate(3);
+  bench.translations.invalidate(3);
+  bench.until = State::kPass;
+  CHECK(bench.fault_of(bench.check) == KeyFault::kStaleKey);
 }
 
 TEST_CASE("checks enter the state machine at its interval") {

@@ -381,14 +381,20 @@ TEST_CASE("a packet that does not fit the receive buffer ends the run as a lossl
   }
 }
 
-TEST_CASE("an opcode that no transport of ours knows is dropped") {
+TEST_CASE(
+    "a reserved opcode is the responder's to refuse in RC, and dropped in every other transport") {
   RxBench bench;
-  bench.arrive_at(10_ns, bench.packet(static_cast<Opcode>(0x18), 16));
-  PacketRef datagram = bench.packet(Opcode::kSendOnly, 16);
-  datagram->bth.transport = WireTransport::kRd;
-  seal_icrc(*datagram);
-  bench.arrive_at(20_ns, datagram);
+  constexpr Opcode kReserved{0x18};
+  bench.arrive_at(10_ns, bench.packet(kReserved, 16));
+  Time time = 10_ns;
+  for (std::uint8_t transport = 1; transport < 8; ++transport) {
+    PacketRef packet = bench.packet(kReserved, 16);
+    packet->bth.transport = static_cast<WireTransport>(transport);
+    seal_icrc(*packet);
+    bench.arrive_at(time += 10_ns, packet);
+  }
   bench.scheduler.run_until(1_us);
-  CHECK(bench.requests.packets.empty());
+  REQUIRE(bench.requests.packets.size() == 1);
+  CHECK(bench.requests.packets[0]->bth.transport == WireTransport::kRc);
   CHECK(bench.responses.packets.empty());
 }

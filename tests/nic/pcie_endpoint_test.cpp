@@ -39,6 +39,17 @@ struct Bench : EndpointBench {
     request.done = notes.noting(note);
     return request;
   }
+  /// A write whose bytes are others right behind submit().
+  void write_and_overwrite(std::uint64_t address) {
+    std::uint8_t bytes[4] = {1, 2, 3, 4};
+    DmaRequest request;
+    request.write = true;
+    request.address = PhysicalAddress(address);
+    request.bytes = 4;
+    request.data = bytes;
+    pcie.submit(request);
+    bytes[0] = 99;
+  }
   void submit_at(Time time, DmaRequest request) {
     at(time, [this, request] { pcie.submit(request); });
   }
@@ -75,16 +86,7 @@ TEST_CASE("a read that crosses a 4 KiB boundary needs one tag more than its leng
 
 TEST_CASE("a short write is copied when it is submitted") {
   Bench bench;
-  bench.at(10_ns, [&] {
-    std::uint8_t bytes[4] = {1, 2, 3, 4};
-    DmaRequest request;
-    request.write = true;
-    request.address = PhysicalAddress(0x3000);
-    request.bytes = 4;
-    request.data = bytes;
-    bench.pcie.submit(request);
-    bytes[0] = 99;
-  });
+  bench.at(10_ns, [&] { bench.write_and_overwrite(0x3000); });
   bench.run();
   CHECK(bench.memory.at(0x3000)[0] == 1);
 }
@@ -93,16 +95,7 @@ TEST_CASE("a short write that waits behind a read of its engine was copied when 
   Bench bench(with_tags(8));
   bench.submit_at(10_ns, bench.read(0x0, 4096, 1));  // takes all eight
   bench.submit_at(10_ns, bench.read(0x1000, 8, 2, DmaEngineId::kPosted));
-  bench.at(10_ns, [&] {
-    std::uint8_t bytes[4] = {1, 2, 3, 4};
-    DmaRequest request;
-    request.write = true;
-    request.address = PhysicalAddress(0x3000);
-    request.bytes = 4;
-    request.data = bytes;
-    bench.pcie.submit(request);
-    bytes[0] = 99;
-  });
+  bench.at(10_ns, [&] { bench.write_and_overwrite(0x3000); });
   bench.run();
   CHECK(bench.memory.at(0x3000)[0] == 1);
 }

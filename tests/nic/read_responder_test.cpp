@@ -151,6 +151,21 @@ TEST_CASE("a READ that comes again inside a later message is answered and distur
   CHECK(bench.holds(0x4000 + 1024, 102, 1024));
 }
 
+TEST_CASE("a READ that comes again is no new request although its key has to be fetched") {
+  BenchOptions options;
+  options.nic.key_cache.geometry = {1, 1, Replacement::kLru};
+  RcBench bench(options);
+  test::RegionOptions elsewhere = test::every_right();
+  elsewhere.start = 0x900000;
+  const Region other = bench.driver().add_region(4, elsewhere);
+  bench.give({bench.read_request(100, 0, 2048),
+              bench.write_request(Opcode::kWriteOnly, Psn(102), 8, other, 0, 8)});
+  bench.said();
+  bench.give({bench.read_request(100, 0, 2048)});
+  CHECK(bench.said() == "RDMA READ response First 100; RDMA READ response Last 101; ");
+  CHECK(bench.driver().query_qp(Qpn(1)).expected_psn == Psn(103));
+}
+
 TEST_CASE("a READ that comes again with a reach beyond what was asked is dropped") {
   RcBench bench;
   bench.give({bench.read_request(100, 0, 1024)});

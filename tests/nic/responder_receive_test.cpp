@@ -170,6 +170,20 @@ TEST_CASE("a WRITE with immediate that finds no receive is not carried out") {
   CHECK(bench.payload(true).empty());
 }
 
+TEST_CASE("a WRITE with immediate whose key is refused is a local access error of its receive") {
+  RcBench bench;
+  bench.post_receive(0x1000, 16);
+  bench.post_receive(0x1000, 16);
+  PacketRef packet = bench.write_only(100, 0x4000, 64);
+  packet->bth.opcode = Opcode::kWriteOnlyImm;
+  packet->reth.r_key = MemoryKey(9, 9);
+  bench.give({packet});
+  CHECK(bench.said() == "Acknowledge 100 62/0; ");
+  CHECK(bench.completions() == "R0:8 R1:5 ");
+  CHECK(bench.payload(true).empty());
+  CHECK(bench.state() == QpState::kErr);
+}
+
 TEST_CASE("a SEND longer than its receive is an invalid request, and a length error here") {
   RcBench bench;
   bench.post_receive(0x1000, 100);

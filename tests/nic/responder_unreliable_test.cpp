@@ -43,6 +43,12 @@ struct Bench : RcBench {
     made->reth.dma_length = total;
     return made;
   }
+  void post_datagram(std::uint32_t bytes) {
+    const abi::DatagramSegment to;
+    test::MiniDriver::Write w = work(abi::WqeOpcode::kSend, 0, bytes);
+    w.datagram = &to;
+    post(w);
+  }
   std::uint64_t dropped() { return host.metric("responder.dropped"); }
   WireTransport wire_transport;
 };
@@ -108,6 +114,27 @@ TEST_CASE(
   CHECK(entries[0].byte_count == 1032);
   CHECK(bench.holds(0x1000, 103, 1024));
   CHECK(bench.holds(0x1400, 104, 8));
+}
+
+TEST_CASE("a message that begins inside another ends it, and is taken itself") {
+  Bench bench(Transport::kUc);
+  bench.post_receive(0x1000, 3000);
+  bench.give({bench.packet(Opcode::kSendFirst, 100, 1024),
+              bench.packet(Opcode::kSendMiddle, 101, 1024),
+              bench.packet(Opcode::kSendFirst, 102, 1024),  // 100 had been going on
+              bench.write(Opcode::kWriteFirst, 103, 1024, 0x4000, 1032),
+              bench.packet(Opcode::kSendLast, 104, 8),  // of no message
+              bench.write(Opcode::kWriteOnly, 105, 8, 0x5000, 8),
+              bench.packet(Opcode::kSendOnly, 106, 40)});
+  CHECK(bench.said().empty());
+  CHECK(bench.dropped() == 1);
+  CHECK(bench.holds(0x4000, 103, 1024));
+  CHECK(bench.holds(0x5000, 105, 8));
+  const auto entries = bench.driver().poll(Cqn(1));
+  REQUIRE(entries.size() == 1);  // they all shared the one receive
+  CHECK(entries[0].status == CompletionStatus::kSuccess);
+  CHECK(entries[0].byte_count == 40);
+  CHECK(bench.holds(0x1000, 106, 40));
 }
 
 TEST_CASE("an unreliable connection drops what it may not do, in silence") {
@@ -297,4 +324,88 @@ TEST_CASE("a datagram of more than the path MTU fails at home") {
   bench.ring();
   CHECK(bench.completions() == "0:1 ");
   CHECK(bench.said().empty());
+}
+
+// ---- A send queue in error ----------------------------------------------------------------------
+
+TEST_CASE("a datagram that fails at home stops its send queue alone, until it is started again") {
+  Bench bench(Transport::kUd);
+  bench.post_datagram(100);
+  bench.post_datagram(1025);
+  for (int i = 0; i < 2; ++i) bench.post_datagram(100);
+  bench.ring();
+  CHECK(bench.said() == "SEND Only 100; ");
+  CHECK(bench.completions() == "0:0 1:1 2:5 3:5 ");
+  CHECK(bench.state() == QpState::kSqe);
+
+  bench.post_datagram(100);
+  bench.ring();
+  CHECK(bench.completions() == "4:5 ");
+  bench.post_receive(0x1000, 200);
+  bench.give({bench.packet(Opcode::kSendOnly, 7, 100)});
+  CHECK(bench.completions() == "R0:0 ");
+  CHECK(bench.said().empty());
+  CHECK(bench.host.nic.idle());
+
+  REQUIRE(bench.driver().modify_qp(Qpn(1), QpState::kRts) == abi::CommandStatus::kOk);
+  for (int i = 0; i < 2; ++i) bench.post_datagram(100);
+  bench.ring();
+  CHECK(bench.said() == "SEND Only 101; SEND Only 102; ");
+  CHECK(bench.completions() == "5:0 6:0 ");
+  CHECK(bench.state() == QpState::kRts);
+}
+
+TEST_CASE("a send queue in error may fail again, and be given up, which flushes the receives too") {
+  Bench bench(Transport::kUd);
+  bench.post_receive(0x1000, 200);
+  for (const char* completed : {"0:1 ", "1:1 "}) {
+    bench.post_datagram(1025);
+    bench.ring();
+    CHECK(bench.completions() == completed);
+    CHECK(bench.state() == QpState::kSqe);
+    REQUIRE(bench.driver().modify_qp(Qpn(1), QpState::kSqd) == abi::CommandStatus::kBadState);
+    REQUIRE(bench.driver().modify_qp(Qpn(1), QpState::kRts) == abi::CommandStatus::kOk);
+  }
+  bench.post_datagram(1025);
+  bench.ring();
+  CHECK(bench.completions() == "2:1 ");
+  REQUIRE(bench.driver().modify_qp(Qpn(1), QpState::kErr) == abi::CommandStatus::kOk);
+  CHECK(bench.completions() == "R0:5 ");
+  CHECK(bench.state() == QpState::kErr);
+}
+
+TEST_CASE("a local failure of an unreliable connection stops what it sends, not what it receives") {
+  Bench bench(Transport::kUc);
+  bench.RcBench::write(0, 2000);
+  test::MiniDriver::Write wrong = bench.work(abi::WqeOpcode::kRdmaWrite, 0, 8);
+  wrong.gather[0].key = MemoryKey(9, 9);
+  bench.post(wrong);
+  bench.RcBench::write(0, 8);
+  bench.ring();
+  CHECK(bench.said() == "RDMA WRITE First 100; RDMA WRITE Last 101; ");
+  CHECK(bench.completions() == "0:0 1:4 2:5 ");
+  CHECK(bench.state() == QpState::kSqe);
+
+  bench.give({bench.write(Opcode::kWriteOnly, 100, 8, 64, 8)});
+  CHECK(bench.holds(64, 100, 8));
+  CHECK(bench.completions().empty());
+
+  // The packets that never left had numbers; the far side takes the next message all the same.
+  REQUIRE(bench.driver().modify_qp(Qpn(1), QpState::kRts) == abi::CommandStatus::kOk);
+  bench.RcBench::write(0, 8);
+  bench.ring();
+  CHECK(bench.said() == "RDMA WRITE Only 104; ");
+  CHECK(bench.completions() == "3:0 ");
+}
+
+TEST_CASE("a message of several packets that fails in its middle completes once, in error") {
+  Bench bench(Transport::kUc);
+  test::MiniDriver::Write half = bench.work(abi::WqeOpcode::kSend, 0, 1024);
+  half.gather.push_back({bench.region.start, 3000, MemoryKey(9, 9)});
+  bench.post(half);
+  bench.post(abi::WqeOpcode::kSend, 0, 8);
+  bench.ring();
+  CHECK(bench.said() == "SEND First 100; ");
+  CHECK(bench.completions() == "0:4 1:5 ");
+  CHECK(bench.state() == QpState::kSqe);
 }

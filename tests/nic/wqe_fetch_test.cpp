@@ -2,7 +2,9 @@
 // Doorbell and WQE fetch, seen from memory and wire.
 #include "nic/wqe_fetch.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <vector>
 
 #include "tests/support/sender_bench.h"
 
@@ -10,6 +12,7 @@ using namespace rnicsim;
 using namespace rnicsim::literals;
 using test::BenchOptions;
 using test::kReadLatency;
+using test::MiniDriver;
 using test::with_mtu;
 using Bench = test::SenderBench;
 
@@ -201,7 +204,7 @@ TEST_CASE("a WQE of one block that is written to the doorbell register saves exa
   bench.host.memory.log.clear();
   const Time flashed = bench.scheduler.now();
   bench.driver().post(Qpn(1), bench.write(128, 64));
-  bench.driver().ring_with_block(Qpn(1));
+  bench.driver().ring_with_wqe(Qpn(1));
   bench.run();
   REQUIRE(bench.wire.packets.size() == 3);
   CHECK(bench.host.memory.of(DmaPurpose::kSendQueue).empty());
@@ -212,21 +215,145 @@ TEST_CASE("a WQE of one block that is written to the doorbell register saves exa
   CHECK((bench.start(2) - flashed) - (fetched - kReadLatency) < kClock.edge(1));
 }
 
-TEST_CASE("a block that is not the next of its queue is fetched, and so is a WQE of two") {
+TEST_CASE("a block that is not the next of its queue is fetched") {
   Bench bench;
   bench.driver().post(Qpn(1), bench.write(0, 64));
   bench.driver().post(Qpn(1), bench.write(64, 64));
-  bench.driver().ring_with_block(Qpn(1));
+  bench.driver().ring_with_wqe(Qpn(1));
   bench.run();
   REQUIRE(bench.wire.packets.size() == 2);
   CHECK(bench.host.metric("doorbell.blue_flame") == 0);
-  auto w = bench.write(0, 0);
-  for (std::uint32_t i = 0; i < 5; ++i)
-    w.gather.push_back({bench.region.start + i * 100, 10, bench.region.key});
-  bench.driver().post(Qpn(1), w);
-  bench.driver().ring_with_block(Qpn(1));
+}
+
+namespace {
+
+/// A WRITE of `bytes` bytes from the region in its WQE of 48 + 4 + bytes.
+MiniDriver::Write inlined(Bench& bench, std::uint32_t bytes) {
+  MiniDriver::Write w = bench.write(0, 0);
+  w.inlined = bench.bytes_of(bytes, bytes);
+  return w;
+}
+
+struct Line {
+  std::uint32_t qpn;
+  std::uint32_t number;
+};
+/// One WQE of three lines for each of the queue pairs 1 to 3, whose lines come in this order.
+void post_in_lines(Bench& bench, const std::vector<Line>& lines) {
+  bench.driver().add_qp(Qpn(2));
+  bench.driver().add_qp(Qpn(3));
+  std::vector<bool> posted(4);
+  for (const Line& line : lines) {
+    if (!posted[line.qpn]) bench.driver().post(Qpn(line.qpn), inlined(bench, 130 + line.qpn));
+    posted[line.qpn] = true;
+    bench.driver().ring_with_line(Qpn(line.qpn), line.number);
+  }
   bench.run();
-  REQUIRE(bench.wire.packets.size() == 3);
-  CHECK(bench.wire.packets[2]->payload_length == Bytes(50));
-  CHECK(bench.host.metric("doorbell.blue_flame") == 0);
+}
+
+/// Every WQE is sent once, with its own bytes; so many came without a fetch.
+void check_sent(Bench& bench, std::vector<std::uint32_t> expected, std::uint64_t whole,
+                std::uint64_t broken) {
+  std::vector<std::uint32_t> sent;
+  for (const PacketRef& packet : bench.wire.packets) {
+    const auto bytes = static_cast<std::uint32_t>(packet->payload_length.count());
+    sent.push_back(bytes - 130);
+    const std::vector<std::uint8_t> payload(packet->payload(), packet->payload() + bytes);
+    CHECK(payload == bench.bytes_of(bytes, bytes));
+  }
+  std::sort(sent.begin(), sent.end());
+  CHECK(sent == expected);
+  CHECK(bench.host.metric("doorbell.blue_flame") == whole);
+  CHECK(bench.host.metric("doorbell.blue_flame_broken") == broken);
+  CHECK(bench.host.memory.of(DmaPurpose::kSendQueue).size() == expected.size() - whole);
+  CHECK(bench.host.nic.idle());
+}
+
+}  // namespace
+
+TEST_CASE("a WQE of up to four lines is taken from the register, a longer one is fetched") {
+  test::QpOptions options;
+  options.log_blocks = 3;  // the third wraps at the ring's end
+  Bench bench({}, options);
+  for (const std::uint32_t bytes : {28U + 64, 28U + 65, 220U}) {
+    bench.wire.packets.clear();
+    bench.driver().post(Qpn(1), inlined(bench, bytes));
+    bench.driver().ring_with_wqe(Qpn(1));
+    bench.run();
+    REQUIRE(bench.wire.packets.size() == 1);
+    CHECK(bench.sent() == bench.bytes_of(bytes, bytes));
+  }
+  CHECK(bench.host.memory.of(DmaPurpose::kSendQueue).empty());
+  CHECK(bench.host.metric("doorbell.blue_flame") == 3);
+  CHECK(bench.host.metric("doorbell.rung") == 3);
+  CHECK(bench.host.metric("doorbell.ignored") == 0);
+  bench.wire.packets.clear();
+  bench.driver().post(Qpn(1), inlined(bench, 221));
+  bench.driver().ring_with_line(Qpn(1), 0);
+  bench.run();
+  REQUIRE(bench.wire.packets.size() == 1);
+  CHECK(bench.sent() == bench.bytes_of(221, 221));
+  CHECK(bench.host.metric("doorbell.blue_flame") == 3);
+  CHECK(bench.host.metric("doorbell.blue_flame_broken") == 0);
+}
+
+TEST_CASE("lines of two queue pairs one WQE after the other are two WQEs without a fetch") {
+  Bench bench;
+  post_in_lines(bench, {{1, 0}, {1, 1}, {1, 2}, {2, 0}, {2, 1}, {2, 2}});
+  check_sent(bench, {1, 2}, 2, 0);
+}
+
+TEST_CASE("queue pairs whose lines interleave in one page are fetched, and none is mixed up") {
+  Bench bench;
+  post_in_lines(bench, {{1, 0}, {2, 0}, {1, 1}, {3, 0}, {2, 1}, {3, 1}, {1, 2}, {2, 2}, {3, 2}});
+  check_sent(bench, {1, 2, 3}, 0, 3);
+  CHECK(bench.host.metric("doorbell.ignored") == 6);
+}
+
+TEST_CASE("lines in the wrong order, and lines without a first one, are no WQE") {
+  Bench bench;
+  post_in_lines(bench, {{1, 0}, {1, 2}, {1, 1}});
+  check_sent(bench, {1}, 0, 1);
+  bench.driver().ring_with_line(Qpn(1), 1);
+  bench.run();
+  check_sent(bench, {1}, 0, 1);
+  CHECK(bench.host.metric("doorbell.ignored") == 3);
+}
+
+TEST_CASE("a WQE whose last line does not come is fetched when the wait for it is over") {
+  Bench bench;
+  bench.send(bench.write(0, 64));  // contexts are cached from here on
+  bench.wire.packets.clear();
+  bench.host.memory.log.clear();
+  const Time rung = bench.scheduler.now();
+  bench.driver().post(Qpn(1), inlined(bench, 131));
+  bench.driver().ring_with_line(Qpn(1), 0);
+  bench.driver().ring_with_line(Qpn(1), 1);
+  bench.run();
+  check_sent(bench, {1}, 0, 1);
+  REQUIRE(bench.host.memory.of(DmaPurpose::kSendQueue).size() == 1);
+  CHECK(bench.host.memory.of(DmaPurpose::kSendQueue)[0].begin ==
+        kClock.after(rung + 1_us, Cycles(8)));
+  // Once the page has been quiet for that time, it gathers lines again; a command takes longer.
+  bench.driver().query_qp(Qpn(1));
+  bench.wire.packets.clear();
+  bench.host.memory.log.clear();
+  bench.driver().post(Qpn(1), inlined(bench, 132));
+  bench.driver().ring_with_wqe(Qpn(1));
+  bench.run();
+  check_sent(bench, {2}, 1, 1);
+}
+
+TEST_CASE("an ordinary doorbell ends the wait for lines, and brings both WQEs") {
+  Bench bench;
+  bench.driver().post(Qpn(1), inlined(bench, 131));
+  bench.driver().ring_with_line(Qpn(1), 0);
+  bench.driver().post(Qpn(1), inlined(bench, 132));
+  bench.driver().ring(Qpn(1));
+  bench.run();
+  REQUIRE(bench.wire.packets.size() == 2);
+  CHECK(bench.host.metric("doorbell.rung") == 2);
+  CHECK(bench.host.metric("doorbell.blue_flame_broken") == 1);
+  CHECK(bench.wire.packets[0]->payload_length == Bytes(131));
+  CHECK(bench.wire.packets[1]->payload_length == Bytes(132));
 }

@@ -12,19 +12,13 @@
 #include "scenarios/engine/system.h"
 #include "tests/support/metric_recorder.h"
 #include "tests/support/probe_recorder.h"
+#include "tests/support/two_servers.h"
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
+using test::two_servers;
 
 namespace {
-
-Scenario two_servers() {
-  Scenario scenario;
-  scenario.hosts.resize(2);
-  scenario.hosts[0].name = "A";
-  scenario.hosts[1].name = "B";
-  return scenario;
-}
 
 /// A process on each server and a queue pair between them.
 struct Pair {

@@ -22,6 +22,7 @@ const ProbeComponents kComponents = {{"A", "host.A", std::nullopt},
                                      {"B", "host.B.nic0", 2}};
 constexpr std::uint32_t kHostA = 0;
 constexpr std::uint32_t kNicA1 = 2;
+constexpr std::uint32_t kHostB = 3;
 constexpr std::uint32_t kNicB0 = 4;
 
 constexpr std::uint64_t kOutOfBounds = static_cast<std::uint64_t>(KeyFault::kOutOfBounds);
@@ -103,6 +104,26 @@ TEST_CASE("an injected fault is the link's, seen from the packet's sender") {
           "A.nic1 qp 5 #7     psn 77 Acknowledge\n");
 }
 
+TEST_CASE("an event is told from its entry to the program that takes it") {
+  Bench bench;
+  bench.log->record(
+      {100_ns, kNicB0, ProbeKind::kEventWritten, kRequest, 0, 90000, std::uint64_t{5} << 32 | 3});
+  bench.log->record({100_ns, kNicB0, ProbeKind::kInterruptSent, kRequest, 0, 1, 33});
+  bench.log->record({200_ns, kHostB, ProbeKind::kInterruptTaken, kRequest, 0, 150000, 33});
+  bench.log->record(
+      {300_ns, kHostB, ProbeKind::kProgramWoken, {}, 0, 250000, std::uint64_t{2} << 32 | 3});
+  bench.log.reset();
+  REQUIRE(bench.out.str() ==
+          "       100.000 ns  host.B.nic0.event_queue          event entry written        "
+          "A.nic1 qp 5 #7     error, qp 3\n"
+          "       100.000 ns  host.B.nic0.event_queue          interrupt sent             "
+          "A.nic1 qp 5 #7     eq 1, vector 33\n"
+          "       200.000 ns  host.B.interrupts                interrupt taken            "
+          "A.nic1 qp 5 #7     vector 33, took 50.000 ns\n"
+          "       300.000 ns  host.B.cpu.verbs                 event taken                "
+          "                   cq 3, took 50.000 ns\n");
+}
+
 TEST_CASE("a glob chooses blocks, times choose events, and nothing else is printed") {
   CHECK(lines(log_of({})) == 4);
   CHECK(lines(log_of(with_glob("host.*.nic?.*"))) == 3);
@@ -132,6 +153,10 @@ TEST_CASE("what is refused or fails is a fault, whatever its kind otherwise is")
   const std::uint64_t ack = Aeth::ack(0).syndrome;
   const std::uint64_t nak = Aeth::nak(0, NakCode::kRemoteAccessError).syndrome;
   CHECK(level(ProbeKind::kQpError, 1, kFlushed) == LogLevel::kFault);
+  CHECK(level(ProbeKind::kSendQueueError, 1, kFlushed) == LogLevel::kFault);
+  CHECK(level(ProbeKind::kKeyChanged, 0, 1) == LogLevel::kFault);
+  CHECK(level(ProbeKind::kKeyChanged, 0, 0) == LogLevel::kMessage);
+  CHECK(level(ProbeKind::kEventWritten, 0, 0) == LogLevel::kMessage);
   CHECK(level(ProbeKind::kKeyChecked, 0, kOutOfBounds) == LogLevel::kFault);
   CHECK(level(ProbeKind::kKeyChecked, 0, 0) == LogLevel::kPacket);
   CHECK(level(ProbeKind::kAckSent, 0, nak) == LogLevel::kFault);

@@ -12,9 +12,11 @@
 #include "model/software_thread.h"
 #include "scenarios/engine/system.h"
 #include "tests/support/metric_recorder.h"
+#include "tests/support/two_servers.h"
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
+using test::two_servers;
 using Op = abi::WqeOpcode;
 using Status = CompletionStatus;
 
@@ -23,14 +25,6 @@ namespace {
 constexpr std::uint64_t kBuffer = 16384;
 constexpr std::uint64_t kStart = 4000;  ///< of the window in the region: over a page's end
 constexpr std::uint64_t kLength = 1000;
-
-Scenario two_servers() {
-  Scenario scenario;
-  scenario.hosts.resize(2);
-  scenario.hosts[0].name = "A";
-  scenario.hosts[1].name = "B";
-  return scenario;
-}
 
 /// A process on each server and two queue pairs between them.
 struct Pair {

@@ -9,6 +9,7 @@
 #include "scenarios/engine/pair_workload.h"
 #include "tests/support/metric_recorder.h"
 #include "tests/support/probe_recorder.h"
+#include "tests/support/two_servers.h"
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
@@ -17,10 +18,7 @@ namespace {
 
 /// Two servers, 200 m of cable: 1 us.
 Scenario two_servers() {
-  Scenario scenario;
-  scenario.hosts.resize(2);
-  scenario.hosts[0].name = "A";
-  scenario.hosts[1].name = "B";
+  Scenario scenario = test::two_servers();
   scenario.fabric.link.config.length = Length::m(200);
   return scenario;
 }

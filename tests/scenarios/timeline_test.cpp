@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "model/headers.h"
+#include "model/nic_abi.h"
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
@@ -202,6 +203,60 @@ TEST_CASE("the completion of a receive is a row beside that of its SEND") {
                         "'completion entry of the receive'",
                         "9 CQE: 60-100 A/nic/cqe_writer data 64 B wr 100000500000000 "
                         "'completion entry into host RAM'"});
+}
+
+constexpr std::uint64_t kCompletionOfCq3 =
+    static_cast<std::uint64_t>(abi::EventType::kCompletion) << 32 | 3;
+
+TEST_CASE(
+    "with completion channels the way from the event entry to the program belongs to step 9") {
+  Recorded t;
+  t.track(kFirst, Operation::kSend, "A", "B");
+  t.see_span(kNicA, ProbeKind::kEventWritten, 10_ns, 25_ns, kFirst, kCompletionOfCq3);
+  t.see(kNicA, ProbeKind::kInterruptSent, 25_ns, kFirst, 1, 32);
+  t.see_span(kHostA, ProbeKind::kInterruptTaken, 200_ns, 900_ns, kFirst, 32);
+  t.see_span(kHostA, ProbeKind::kProgramWoken, 950_ns, 2_us, {}, 3);
+  CHECK(rows(t) == Rows{"9 event: 10-25 A/nic/event_queue data 64 B wr 100000500000000 "
+                        "'event entry into host RAM'",
+                        "9 interrupt sent: 25-25 A/nic/event_queue data 4 B wr 100000500000000 "
+                        "'MSI-X message: one posted write'",
+                        "9 interrupt: 200-900 A/cpu/interrupts data 0 B wr 100000500000000 "
+                        "'a core takes the interrupt'",
+                        "9 woken: 950-2000 A/cpu/verbs data 0 B wr 100000500000000 "
+                        "'the sleeping program is woken'"});
+}
+
+TEST_CASE("the receiver's events are rows of their own, those of other work requests none") {
+  Recorded t;
+  t.track(kFirst, Operation::kSend, "A", "B");
+  const std::uint64_t nic_b = 1;
+  t.see_span(kNicB, ProbeKind::kEventWritten, 10_ns, 25_ns, kFirst, kCompletionOfCq3);
+  t.see_span(kHostB, ProbeKind::kInterruptTaken, 200_ns, 900_ns, kFirst, 32);
+  t.see_span(kHostB, ProbeKind::kProgramWoken, 950_ns, 2_us, {}, nic_b << 32 | 4);
+  t.see_span(kHostB, ProbeKind::kProgramWoken, 950_ns, 3_us, {}, nic_b << 32 | 3);
+  t.see_span(kNicB, ProbeKind::kEventWritten, 4_us, 5_us, kSecond, kCompletionOfCq3);
+  t.see_span(kHostB, ProbeKind::kProgramWoken, 6_us, 7_us, {}, nic_b << 32 | 3);
+  CHECK(rows(t) == Rows{"9 receive event: 10-25 B/nic/event_queue data 64 B wr 100000500000000 "
+                        "'event entry of the receive'",
+                        "9 receive interrupt: 200-900 B/cpu/interrupts data 0 B "
+                        "wr 100000500000000 'a core takes the interrupt'",
+                        "9 receive woken: 950-3000 B/cpu/verbs data 0 B wr 100000500000000 "
+                        "'the sleeping receiver is woken'"});
+}
+
+TEST_CASE("an operation on a key is of step 7, and one that is refused a fault as well") {
+  Recorded t;
+  t.track(kFirst, Operation::kBindWindow, "A", "B");
+  t.see_span(kNicA, ProbeKind::kKeyChanged, 10_ns, 60_ns, kFirst, 0);
+  t.see_span(kNicA, ProbeKind::kKeyChanged, 70_ns, 90_ns, kSecond, 1);
+  t.see(kNicA, ProbeKind::kSendQueueError, 100_ns, {}, 5,
+        static_cast<std::uint64_t>(CompletionStatus::kMemoryWindowBindError));
+  CHECK(rows(t) == Rows{"7 key operation: 10-60 A/nic/key_operations data 0 B "
+                        "wr 100000500000000 'window bound or key invalidated'",
+                        "0 fault: 90-90 A/nic/key_operations data 0 B wr 100000500000001 "
+                        "'operation on a key refused'",
+                        "0 fault: 100-100 A/nic/completer data 0 B wr 0 "
+                        "'queue pair 5 goes to SQE: memory window bind error'"});
 }
 
 TEST_CASE("what B posts leaves B, and A is its far side") {

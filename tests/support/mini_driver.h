@@ -234,9 +234,12 @@ class MiniDriver {
     return at(tables.key_entries.value() + std::uint64_t{index} * abi::KeyEntry::kBytes);
   }
 
-  abi::CommandStatus modify_qp(Qpn qpn, QpState state) {
+  /// `notify_drained`: to SQD, an event tells when the send queue has drained.
+  abi::CommandStatus modify_qp(Qpn qpn, QpState state, bool notify_drained = false) {
     abi::QpContext& context = qps_.at(qpn.value()).context;
     context.state = state;
+    context.flags &= static_cast<std::uint8_t>(~abi::QpContext::kNotifyDrained);
+    if (notify_drained) context.flags |= abi::QpContext::kNotifyDrained;
     context.write(at(mailbox));
     return command(abi::CommandOpcode::kModifyQp, qpn.value());
   }
@@ -404,12 +407,16 @@ class MiniDriver {
   std::uint64_t command_queue = 0;
   std::uint64_t mailbox = 0;
 
-  /// BlueFlame: the last posted WQE's first block goes to the doorbell register whole.
-  void ring_with_block(Qpn qpn) {
+  /// BlueFlame: the last posted WQE goes to the doorbell register whole.
+  void ring_with_wqe(Qpn qpn) {
+    for (std::uint32_t i = 0; i < qps_.at(qpn.value()).last.blocks(); ++i) ring_with_line(qpn, i);
+  }
+  /// One line of it.
+  void ring_with_line(Qpn qpn, std::uint32_t line) {
     const Qp& qp = qps_.at(qpn.value());
     const std::uint32_t mask = (1U << qp.context.log_send_blocks) - 1;
-    const std::uint32_t block = (qp.producer - qp.last.blocks()) & mask;
-    mmio_(abi::kUarOffset + abi::kSendDoorbell,
+    const std::uint32_t block = (qp.producer - qp.last.blocks() + line) & mask;
+    mmio_(abi::kUarOffset + abi::kSendDoorbell + std::uint64_t{line} * abi::kWqeBlockBytes,
           at(qp.context.send_ring.value() + std::uint64_t{block} * abi::kWqeBlockBytes),
           abi::kWqeBlockBytes);
   }

@@ -188,4 +188,38 @@ inline void fill(MiniDriver& driver, const Region& region, std::uint8_t seed) {
         static_cast<std::uint8_t>(seed + i * 13 + i / 251);
 }
 
+/// One NIC with queue pair 1 connected to nobody, and a region of patterned bytes.
+struct OneQueuePair : OneNic {
+  OneQueuePair(const BenchOptions& options, const QpOptions& qp,
+               const RegionOptions& region_options)
+      : OneNic(options) {
+    driver().add_qp(Qpn(1), qp);
+    region = driver().add_region(3, region_options);
+    fill(driver(), region, 1);
+    host.memory.log.clear();
+  }
+  std::uint8_t& byte(std::uint64_t offset) {
+    return *driver().at(region.physical(region.start + offset));
+  }
+  /// The bytes of the region from `offset`.
+  std::vector<std::uint8_t> bytes_of(std::uint64_t offset, std::uint32_t count) {
+    std::vector<std::uint8_t> bytes;
+    for (std::uint32_t i = 0; i < count; ++i) bytes.push_back(byte(offset + i));
+    return bytes;
+  }
+  /// All payloads on the wire from packet `first` on, in order.
+  std::vector<std::uint8_t> sent(std::size_t first = 0) {
+    std::vector<std::uint8_t> bytes;
+    for (std::size_t i = first; i < wire.packets.size(); ++i) {
+      const Packet& p = *wire.packets[i];
+      bytes.insert(bytes.end(), p.payload(), p.payload() + p.payload_length.count());
+    }
+    return bytes;
+  }
+  /// When the first bit of the preamble of packet i left.
+  Time start(std::size_t i) { return wire.packets[i]->head - Time::ps(80) * 8; }
+
+  Region region;
+};
+
 }  // namespace rnicsim::test

@@ -34,15 +34,10 @@ inline RegionOptions every_right() {
   return options;
 }
 
-struct RcBench : OneNic {
+struct RcBench : OneQueuePair {
   explicit RcBench(const BenchOptions& bench_options = {}, const QpOptions& qp = reliable(),
                    const RegionOptions& region_options = every_right())
-      : OneNic(bench_options) {
-    driver().add_qp(Qpn(1), qp);
-    region = driver().add_region(3, region_options);
-    fill(driver(), region, 1);
-    host.memory.log.clear();
-  }
+      : OneQueuePair(bench_options, qp, region_options) {}
 
   // Work of the driver
   MiniDriver::Write work(abi::WqeOpcode opcode, std::uint64_t offset, std::uint32_t bytes) {
@@ -158,23 +153,6 @@ struct RcBench : OneNic {
       if (byte(offset + i) != static_cast<std::uint8_t>(psn * 7 + i)) return false;
     return true;
   }
-  std::uint8_t& byte(std::uint64_t offset) {
-    return *driver().at(region.physical(region.start + offset));
-  }
-  std::vector<std::uint8_t> bytes_of(std::uint64_t offset, std::uint32_t count) {
-    std::vector<std::uint8_t> bytes;
-    for (std::uint32_t i = 0; i < count; ++i) bytes.push_back(byte(offset + i));
-    return bytes;
-  }
-  /// All payloads on the wire from packet `first` on, in order.
-  std::vector<std::uint8_t> sent(std::size_t first = 0) {
-    std::vector<std::uint8_t> bytes;
-    for (std::size_t i = first; i < wire.packets.size(); ++i) {
-      const Packet& p = *wire.packets[i];
-      bytes.insert(bytes.end(), p.payload(), p.payload() + p.payload_length.count());
-    }
-    return bytes;
-  }
   /// DMA to or from payload memory.
   std::vector<FakeDmaMemory::Access> payload(bool write) const {
     std::vector<FakeDmaMemory::Access> found;
@@ -185,10 +163,7 @@ struct RcBench : OneNic {
   std::vector<FakeDmaMemory::Access> reads_of(DmaPurpose purpose) const {
     return host.memory.of(purpose);
   }
-  /// When the first bit of the preamble of packet i left.
-  Time start(std::size_t i) { return wire.packets[i]->head - Time::ps(80) * 8; }
 
-  Region region;
   std::size_t heard = 0;
 };
 

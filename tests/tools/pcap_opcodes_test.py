@@ -34,7 +34,8 @@ SCENARIO = {
 }
 FABRICS = {"ipv4": {}, "ipv6": {"ip_version": "ipv6"}, "rocev1": {"link_layer": "rocev1"}}
 
-# operation, transport, size, opcodes of requests and of data that come back
+# operation, transport, size, opcodes of requests and of data that come back; behind SENDs with
+# invalidate a WRITE whose key is gone
 MOVES = {
     "rc_write": ("write", "rc", LONG, {0x06, 0x07, 0x08}),
     "rc_write_only": ("write", "rc", SHORT, {0x0A}),
@@ -45,6 +46,8 @@ MOVES = {
     "rc_send_nothing": ("send", "rc", "0 B", {0x04}),
     "rc_send_imm": ("send_imm", "rc", LONG, {0x00, 0x01, 0x03}),
     "rc_send_imm_only": ("send_imm", "rc", SHORT, {0x05}),
+    "rc_send_invalidate": ("send_invalidate", "rc", LONG, {0x00, 0x01, 0x16, 0x0A}),
+    "rc_send_invalidate_only": ("send_invalidate", "rc", SHORT, {0x17, 0x0A}),
     "rc_read": ("read", "rc", LONG, {0x0C, 0x0D, 0x0E, 0x0F}),
     "rc_read_only": ("read", "rc", SHORT, {0x0C, 0x10}),
     "rc_compare_swap": ("compare_swap", "rc", "8 B", {0x13}),
@@ -60,8 +63,8 @@ MOVES = {
     "ud_send": ("send", "ud", SHORT, {0x64}),
     "ud_send_imm": ("send_imm", "ud", SHORT, {0x65}),
 }
-# RC but without SEND with invalidate, which no workload posts; all of UC, and UD.
-OPCODES = {*range(0x15), *range(0x20, 0x2C), 0x64, 0x65}
+# All of RC, UC and UD.
+OPCODES = {*range(0x15), 0x16, 0x17, *range(0x20, 0x2C), 0x64, 0x65}
 
 
 def fault(kind, **selection):

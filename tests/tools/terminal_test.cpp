@@ -76,6 +76,21 @@ TEST_CASE("what both hosts do alike at the same time is one row") {
   CHECK(std::count(view.begin(), view.end(), '\n') == 4);
 }
 
+TEST_CASE("the heading says when the kernel has a part in a message") {
+  JudgedRun run = a_run();
+  run.result.timeline = {record(9, Time::us(1), Time::us(3), "A", "an entry")};
+  CHECK(timeline_view(run, {}).find(", no kernel; ") != std::string::npos);
+  run.result.timeline[0].block = "interrupts";
+  CHECK(timeline_view(run, {}).find(", kernel only to wake; ") != std::string::npos);
+}
+
+TEST_CASE("an operation on a key is one of its poster's NIC") {
+  JudgedRun run = a_run();
+  run.setup.workload[0].operation = Operation::kBindWindow;
+  run.result.timeline = {record(7, Time::us(1), Time::us(3), "A", "bound")};
+  CHECK(has_line(timeline_view(run, {}), " 7  A's NIC changes a key"));
+}
+
 TEST_CASE("bars show which part of the data plane a row takes") {
   JudgedRun run = a_run();
   run.result.timeline = {record(5, Time::us(0), Time::us(8), "A", "reads"),
@@ -179,8 +194,10 @@ TEST_CASE("each operation is said in words") {
   CHECK(says(Operation::kRead, "A reads 64 KiB from B: "));
   CHECK(says(Operation::kSend, "A sends 64 KiB to B: "));
   CHECK(says(Operation::kSendImm, "A sends 64 KiB with immediate to B: "));
+  CHECK(says(Operation::kSendInvalidate, "A sends 64 KiB to B and takes a key away: "));
   CHECK(says(Operation::kCompareSwap, "A compares and swaps 64 KiB of B: "));
   CHECK(says(Operation::kFetchAdd, "A fetches and adds to 64 KiB of B: "));
+  CHECK(says(Operation::kBindWindow, "A binds a window of 64 KiB and frees it: "));
 }
 
 TEST_CASE("a perftest shows the table that perftest prints") {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The benches: how fast the simulator is. Each workload runs in a process of its own, the best of
+// The benches: how fast the simulator is. Each simulation runs in a process of its own, the best of
 // `--repeat` runs counts (what else the machine does only ever slows a run down).
+//
+//   two_hosts  1 GiB in 1 MiB WRITEs
+//   perftest   ib_write_bw, ib_read_bw and ib_send_bw over all sizes from 2 B to 8 MiB, 1,000
+//              messages each up to 64 KiB and 20 above: six simulations, whose times add up
 //
 // Next to wall time stand figures that noise cannot touch: scheduler callbacks per data packet,
 // and, under `tools/bench --callgrind`, instructions.
@@ -16,7 +20,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <systemc>
+#include <vector>
 
 #include "scenarios/engine/scenario_file.h"
 #include "scenarios/engine/simulation.h"
@@ -33,6 +40,10 @@ using rnicsim::Scenario;
 struct Workload {
   const char* name;
   const char* scenario;
+  std::vector<std::string> variants;
+  std::vector<std::vector<std::string>> parts;  ///< each variant runs with each of these laid over
+  bool counts_data_packets;                     ///< all data are in request packets
+  double target_seconds;                        ///< 0: none, as below
   double target_packets_per_second;
   double target_callbacks;  ///< a data packet
   double target_hops_per_second;
@@ -40,12 +51,34 @@ struct Workload {
   double target_memory_mib;
 };
 
-constexpr Workload kWorkloads[] = {
-    {"two_hosts", "two_hosts", 500000, 25, 0, 0, 100},
-    {"incast_16", "bench/incast_16", 0, 0, 1.5e6, 2, 0},
-    {"fat_tree_128", "bench/fat_tree_128", 0, 0, 3.5e6, 2, 0},
-    {"fat_tree_1024", "bench/fat_tree_1024", 0, 0, 2.2e6, 2, 1024},
-};
+std::string sizes(unsigned log_first, unsigned log_last) {
+  std::string list;
+  for (unsigned log = log_first; log <= log_last; ++log)
+    list += fmt::format("{}\"{} B\"", list.empty() ? "" : ",", 1ULL << log);
+  return "workload.w0.sizes=[" + list + "]";
+}
+
+const std::vector<Workload>& workloads() {
+  static const std::string kElided = "engine.payload=elided";
+  static const std::vector<Workload> kAll = {
+      {"two_hosts", "two_hosts", {"base"}, {{}}, true, 0, 500000, 25, 0, 0, 100},
+      {"perftest",
+       "perftest",
+       {"base", "read_bw", "send_bw"},
+       {{kElided, sizes(1, 16), "workload.w0.iterations=1000"},
+        {kElided, sizes(17, 23), "workload.w0.iterations=20"}},
+       false,
+       5,
+       0,
+       0,
+       0,
+       0,
+       0},
+      {"incast_16", "bench/incast_16", {"base"}, {{}}, true, 0, 0, 0, 1.5e6, 2, 0},
+      {"fat_tree_128", "bench/fat_tree_128", {"base"}, {{}}, true, 0, 0, 0, 3.5e6, 2, 0},
+      {"fat_tree_1024", "bench/fat_tree_1024", {"base"}, {{}}, true, 0, 0, 0, 2.2e6, 2, 1024}};
+  return kAll;
+}
 
 /// What the child hands back through its pipe.
 struct Measured {
@@ -96,7 +129,7 @@ std::optional<Measured> measure_in_child(const Scenario& scenario) {
   return measured;
 }
 
-/// With `in_process` a single run in this process, for valgrind to watch.
+/// With `in_process` a single simulation in this process, for valgrind to watch.
 std::optional<Measured> best_of(const Scenario& scenario, unsigned repeat, bool in_process) {
   if (in_process) return measure(scenario);
   std::optional<Measured> best;
@@ -106,6 +139,27 @@ std::optional<Measured> best_of(const Scenario& scenario, unsigned repeat, bool 
     if (!best || run->seconds < best->seconds) best = run;
   }
   return best;
+}
+
+/// One after the other, as one.
+void add(Measured& sum, const Measured& part) {
+  sum.seconds += part.seconds;
+  sum.data_packets += part.data_packets;
+  sum.packet_hops += part.packet_hops;
+  sum.callbacks += part.callbacks;
+  sum.memory_mib = std::max(sum.memory_mib, part.memory_mib);
+}
+
+std::vector<Scenario> simulations_of(const Workload& workload) {
+  const auto folder = rnicsim::DataFolder::of_this_program();
+  const std::string file = folder.find(workload.scenario);
+  auto presets = folder.presets_for(file);
+  std::vector<Scenario> simulations;
+  for (const std::vector<std::string>& part : workload.parts) {
+    const auto loaded = rnicsim::load_scenario(file, {workload.variants, part}, presets);
+    simulations.insert(simulations.end(), loaded.runs.begin(), loaded.runs.end());
+  }
+  return simulations;
 }
 
 struct Row {
@@ -129,42 +183,76 @@ void print(const Workload& workload, const std::vector<Row>& rows, nlohmann::ord
   }
 }
 
-int bench(const std::vector<std::string>& names, unsigned repeat, bool in_process, bool as_json) {
-  const auto folder = rnicsim::DataFolder::of_this_program();
-  nlohmann::ordered_json json;
-  if (as_json) std::cout.setstate(std::ios::failbit);
-  for (const Workload& workload : kWorkloads) {
-    if (!names.empty() && std::find(names.begin(), names.end(), workload.name) == names.end())
-      continue;
-    const std::string file = folder.find(workload.scenario);
-    auto presets = folder.presets_for(file);
-    const auto loaded = rnicsim::load_scenario(file, {{"base"}, {}}, presets);
-    const std::optional<Measured> m = best_of(loaded.runs.front(), repeat, in_process);
+std::vector<Row> rows_of(const Workload& workload, const Measured& m) {
+  const auto packets = static_cast<double>(m.data_packets);
+  const auto hops = static_cast<double>(m.packet_hops);
+  const auto callbacks = static_cast<double>(m.callbacks);
+  std::vector<Row> rows;
+  if (workload.counts_data_packets) rows.push_back({"data packets", packets, 0, true, "{:.0f}"});
+  rows.push_back({"wall time, s", m.seconds, workload.target_seconds, false, "{:.3f}"});
+  if (workload.counts_data_packets)
+    rows.push_back({"data packets per second", packets / m.seconds,
+                    workload.target_packets_per_second, true, "{:.0f}"});
+  rows.push_back({"packet-hops", hops, 0, true, "{:.0f}"});
+  rows.push_back({"packet-hops per second", hops / m.seconds, workload.target_hops_per_second, true,
+                  "{:.0f}"});
+  if (workload.counts_data_packets)
+    rows.push_back({"callbacks per data packet", callbacks / packets, workload.target_callbacks,
+                    false, "{:.2f}"});
+  else
+    rows.push_back({"callbacks per packet-hop", callbacks / hops, 0, false, "{:.2f}"});
+  rows.push_back({"peak memory, MiB", m.memory_mib, workload.target_memory_mib, false, "{:.1f}"});
+  return rows;
+}
+
+/// Says on which one it failed.
+std::optional<Measured> measure_all(const Workload& workload, unsigned repeat, bool in_process) {
+  const std::vector<Scenario> simulations = simulations_of(workload);
+  if (in_process && simulations.size() != 1)
+    throw std::invalid_argument(
+        fmt::format("{} is {} simulations, of which one process can run one", workload.name,
+                    simulations.size()));
+  Measured sum;
+  for (const Scenario& scenario : simulations) {
+    const std::optional<Measured> m = best_of(scenario, repeat, in_process);
     if (!m) {
       std::cerr << "rnicsim_bench: " << workload.name << " failed\n";
-      return 3;
+      return std::nullopt;
     }
-    const auto packets = static_cast<double>(m->data_packets);
-    const auto hops = static_cast<double>(m->packet_hops);
-    const auto callbacks = static_cast<double>(m->callbacks);
-    print(workload,
-          {{"data packets", packets, 0, true, "{:.0f}"},
-           {"wall time, s", m->seconds, 0, true, "{:.3f}"},
-           {"data packets per second", packets / m->seconds, workload.target_packets_per_second,
-            true, "{:.0f}"},
-           {"packet-hops", hops, 0, true, "{:.0f}"},
-           {"packet-hops per second", hops / m->seconds, workload.target_hops_per_second, true,
-            "{:.0f}"},
-           {"callbacks per data packet", callbacks / packets, workload.target_callbacks, false,
-            "{:.2f}"},
-           {"callbacks per packet-hop", callbacks / hops, workload.target_callbacks_per_hop, false,
-            "{:.2f}"},
-           {"peak memory, MiB", m->memory_mib, workload.target_memory_mib, false, "{:.1f}"}},
-          json);
+    add(sum, *m);
+  }
+  return sum;
+}
+
+int bench(const std::vector<std::string>& names, unsigned repeat, bool in_process, bool as_json) {
+  nlohmann::ordered_json json;
+  if (as_json) std::cout.setstate(std::ios::failbit);
+  for (const Workload& workload : workloads()) {
+    if (!names.empty() && std::find(names.begin(), names.end(), workload.name) == names.end())
+      continue;
+    const std::optional<Measured> m = measure_all(workload, repeat, in_process);
+    if (!m) return 3;
+    print(workload, rows_of(workload, *m), json);
   }
   std::cout.clear();
   if (as_json) std::cout << json.dump(2) << '\n';
   return 0;
+}
+
+/// Those that are no bench are said, and what there is.
+bool all_known(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    std::string known;
+    bool found = false;
+    for (const Workload& workload : workloads()) {
+      found = found || name == workload.name;
+      known += (known.empty() ? "" : ", ") + std::string(workload.name);
+    }
+    if (found) continue;
+    std::cerr << "rnicsim_bench: there is no bench \"" << name << "\"; known: " << known << '\n';
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -193,16 +281,7 @@ int sc_main(int argc, char** argv) {
   }
   std::vector<std::string> names;
   if (values.count("name") != 0) names = values["name"].as<std::vector<std::string>>();
-  for (const std::string& name : names) {
-    const bool known = std::any_of(std::begin(kWorkloads), std::end(kWorkloads),
-                                   [&](const Workload& w) { return w.name == name; });
-    if (!known) {
-      std::cerr << "rnicsim_bench: there is no bench \"" << name << "\"; known:";
-      for (const Workload& w : kWorkloads) std::cerr << ' ' << w.name;
-      std::cerr << '\n';
-      return 2;
-    }
-  }
+  if (!all_known(names)) return 2;
   try {
     return bench(names, std::max(1u, values["repeat"].as<unsigned>()),
                  values.count("in-process") != 0, values.count("json") != 0);

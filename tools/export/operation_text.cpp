@@ -46,8 +46,12 @@ std::string deed_text(const WorkloadSpec& w) {
       return fmt::format("{} sends {} to {}", w.from, size, w.to);
     case Operation::kSendImm:
       return fmt::format("{} sends {} with immediate to {}", w.from, size, w.to);
+    case Operation::kSendInvalidate:
+      return fmt::format("{} sends {} to {} and takes a key away", w.from, size, w.to);
     case Operation::kCompareSwap:
       return fmt::format("{} compares and swaps {} of {}", w.from, size, w.to);
+    case Operation::kBindWindow:
+      return fmt::format("{} binds a window of {} and frees it", w.from, size);
     case Operation::kFetchAdd:
       break;
   }
@@ -56,6 +60,9 @@ std::string deed_text(const WorkloadSpec& w) {
 
 std::string handed_over_text(const WorkloadSpec& workload) {
   const Operation operation = operation_in(workload);
+  if (is_local(operation)) return "its queue pair's number";
+  if (operation == Operation::kSendInvalidate)
+    return "which queue pairs it may send to, and keys of memory windows";
   if (is_send(operation)) return "which queue pairs it may send to";
   const char* verb = operation == Operation::kRead ? "read"
                      : is_atomic(operation)        ? "operate"

@@ -115,6 +115,7 @@ class View {
       case 6:
         return "Packets cross the wire";
       case 7:
+        if (is_local(operation_)) return from_ + "'s NIC changes a key";
         return to_ + "'s NIC " + (is_send(operation_) ? "takes a receive" : "checks the rkey") +
                " and translates the address";
       case 8:
@@ -171,8 +172,11 @@ class View {
       }
       const std::string which =
           messages_ == 1 ? "per message" : fmt::format("message {} of {}", i + 1, messages_);
-      heading("DATA PLANE", ": " + which + ", no kernel; NICs at work, their steps overlap",
-              "all of it: " + short_text(end - begin));
+      const bool interrupted = std::any_of(of_one.begin(), of_one.end(),
+                                           [](const auto& r) { return r.block == "interrupts"; });
+      const char* remark = interrupted ? ", kernel only to wake; their steps overlap"
+                                       : ", no kernel; NICs at work, their steps overlap";
+      heading("DATA PLANE", ": " + which + remark, "all of it: " + short_text(end - begin));
       column_names(true);
       steps(of_one, begin, end, true);
     }
