@@ -30,7 +30,7 @@ TEST_CASE("the built-in distributions are known by name, capitals or not") {
     CHECK(FlowSizes::built_in(name)->points().size() == 12);
   }
   CHECK(FlowSizes::built_in("alistorage2019")->points().back().bytes == 2000000);
-  CHECK(FlowSizes::built_in("fb_hadoop")->points()[13].bytes == 80000);
+  CHECK(FlowSizes::built_in("fb_hadoop")->points()[14].bytes == 80000);
   CHECK_FALSE(FlowSizes::built_in("hadoop"));
 }
 

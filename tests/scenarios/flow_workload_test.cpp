@@ -23,8 +23,9 @@ namespace {
 Scenario scenario(const std::string& members, int hosts = 4, const std::string& link = "{}") {
   PresetDirectories presets({"scenarios/presets"});
   return read_scenario(parse_json(R"({"hosts": [{"name": "h", "count": )" + std::to_string(hosts) +
-                                      R"(}], "fabric": {"topology": "star", "link": )" + link +
-                                      R"(}, "workload": [{"name": "w0", )" + members + "}]}",
+                                      R"(, "preset": "xeon_2015", "nic": {"preset": "rnic_100g"}}],
+                         "fabric": {"topology": "star", "link": )" +
+                                      link + R"(}, "workload": [{"name": "w0", )" + members + "}]}",
                                   "x.json"),
                        {}, presets);
 }
@@ -63,7 +64,7 @@ struct Run {
 }  // namespace
 
 TEST_CASE("an incast shares the receiver's link fairly, pauses the senders and loses nothing") {
-  const Run run(scenario(R"("pattern": "incast", "to": "h0", "size": "1 MiB")", 5));
+  const Run run(scenario(R"("pattern": "incast", "to": "h0", "size": "4 MiB")", 5));
   CHECK(run.result.violations.empty());
   CHECK(run.value("workload.w0.flows.count") == 4);
   CHECK(run.value("workload.w0.flows.finished") == 4);
@@ -83,7 +84,7 @@ TEST_CASE("an incast shares the receiver's link fairly, pauses the senders and l
 }
 
 TEST_CASE("pauses are recorded at the port that obeys: stopped, then going on, in turn") {
-  const Run run(scenario(R"("pattern": "incast", "to": "h0", "size": "1 MiB")", 5));
+  const Run run(scenario(R"("pattern": "incast", "to": "h0", "size": "4 MiB")", 5));
   REQUIRE_FALSE(run.result.pauses.empty());
   std::map<std::uint32_t, bool> paused;
   Time before;
@@ -131,7 +132,7 @@ TEST_CASE("all to all delivers every byte to hosts that sleep") {
 TEST_CASE("flows whose queue pair gives up are counted, and the run comes to its end") {
   const Run run(scenario(
       R"("pattern": "permutation", "size": "1 MiB", "count": 2, "ack_timeout": 4, "retry_count": 1)",
-      3, R"({"faults": [{"kind": "down", "from": "1 ms"}]})"));
+      3, R"({"faults": [{"kind": "down", "from": "130 us", "until": "900 ms"}]})"));
   CHECK(run.value("workload.w0.flows.count") == 6);
   CHECK(run.value("workload.w0.flows.failed") + run.value("workload.w0.flows.finished") == 6);
   CHECK(run.value("workload.w0.flows.failed") > 0);
@@ -199,29 +200,29 @@ TEST_CASE("the same seed gives the same flows, with and without run-ahead and by
 
 TEST_CASE("keys of flows are checked like all others") {
   CHECK(error_of(R"("pattern": "incast")") ==
-        "x.json:1: workload.0.to: missing; it must be given (the host that all others send to)");
+        "x.json:2: workload.0.to: missing; it must be given (the host that all others send to)");
   CHECK(error_of(R"("pattern": "incast", "to": "h*")") ==
-        "x.json:1: workload.0.to: an incast has one receiver; this names 4");
+        "x.json:2: workload.0.to: an incast has one receiver; this names 4");
   CHECK(error_of(R"("pattern": "incast", "to": "h9")") ==
-        "x.json:1: workload.0.to: unknown host \"h9\", did you mean \"h0\"?");
+        "x.json:2: workload.0.to: unknown host \"h9\", did you mean \"h0\"?");
   CHECK(error_of(R"("pattern": "permutation", "from": ["h0", "x*"])") ==
-        "x.json:1: workload.0.from.1: unknown host \"x*\", did you mean \"h0\"?");
+        "x.json:2: workload.0.from.1: unknown host \"x*\"");
   CHECK(error_of(R"("pattern": "permutation", "fence": true)") ==
-        "x.json:1: workload.0.fence: belongs to the pattern \"pairs\"");
+        "x.json:2: workload.0.fence: belongs to the pattern \"pairs\"");
   CHECK(error_of(R"("pattern": "permutation", "load": 0.5)") ==
-        "x.json:1: workload.0.load: belongs to the pattern \"poisson\"");
+        "x.json:2: workload.0.load: belongs to the pattern \"poisson\"");
   CHECK(error_of(R"("pattern": "poisson")") ==
-        "x.json:1: workload.0.load: missing; it must be given: the share of its link that a sender "
+        "x.json:2: workload.0.load: missing; it must be given: the share of its link that a sender "
         "offers");
   CHECK(error_of(R"("pattern": "poisson", "load": 0.5, "cdf": "WebSaerch")") ==
-        "x.json:1: workload.0.cdf: unknown distribution \"WebSaerch\"; known: WebSearch, "
+        "x.json:2: workload.0.cdf: unknown distribution \"WebSaerch\"; known: WebSearch, "
         "AliStorage2019 or FbHadoop, or a file, did you mean \"WebSearch\"?");
   CHECK(error_of(R"("pattern": "flow_file")") ==
-        "x.json:1: workload.0.file: missing; it must be given");
+        "x.json:2: workload.0.file: missing; it must be given");
   CHECK(error_of(R"("pattern": "flow_file", "file": "no/such.txt")").find("cannot be read") !=
         std::string::npos);
   CHECK(error_of(R"("from": "h0", "to": "h1", "in_flight": 2)") ==
-        "x.json:1: workload.0.in_flight: belongs to the patterns of flows, such as \"incast\"");
+        "x.json:2: workload.0.in_flight: belongs to the patterns of flows, such as \"incast\"");
   CHECK(error_of(R"("from": ["h0"], "to": "h1")") ==
-        "x.json:1: workload.0.from: one host, not a list of them");
+        "x.json:2: workload.0.from: one host, not a list of them");
 }
