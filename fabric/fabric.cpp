@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fabric/pause_cycle.h"
+#include "model/clock.h"
 
 namespace rnicsim {
 
@@ -28,6 +29,8 @@ Fabric::Fabric(const Wiring& wiring, Topology topology, const FabricConfig& conf
     : topology_(std::move(topology)), routes_(topology_), nic_response_(nic_response) {
   for (const TopologyLink& link : topology_.links())
     link_configs_.push_back(config_of(link, config));
+  for (const SwitchConfig& each : config.switches)
+    forwards_.push_back({Clock(each.clock).duration(each.latency), each.cut_through});
   build_switches(wiring, config);
   build_links(wiring, config);
 }
@@ -150,6 +153,30 @@ void Fabric::attach_tap(PacketTap* tap) {
   for (Direction& direction : directions_)
     if (direction.faults && is_nic(direction.to))
       direction.faults->tap.attach(tap, direction.to.node);
+}
+
+void Fabric::observe_pauses(PauseObserver* observer) {
+  for (std::uint32_t node = topology_.end_points(); node < topology_.nodes().size(); ++node)
+    for (std::uint32_t p = 0; p < topology_.node(node).ports(); ++p)
+      switches_[switch_index(node)]
+          ->egress(static_cast<std::uint16_t>(p))
+          .listener()
+          .observe(observer, {node, p});
+}
+
+std::vector<Fabric::Hop> Fabric::first_path(std::uint32_t from_nic, std::uint32_t to_nic) const {
+  std::vector<Hop> hops;
+  for (const PortRef port : routes_.first_path(topology_, from_nic, to_nic)) {
+    const LinkConfig& link = link_configs_[topology_.node(port.node).links[port.port]];
+    const PortRef next = topology_.peer(port);
+    Hop hop{link.rate, link.propagation(), {}, false};
+    if (!is_nic(next)) {
+      hop.latency = forwards_[switch_index(next.node)].latency;
+      hop.cut_through = forwards_[switch_index(next.node)].cut_through;
+    }
+    hops.push_back(hop);
+  }
+  return hops;
 }
 
 bool Fabric::idle() const {

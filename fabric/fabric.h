@@ -22,6 +22,7 @@
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/packet_tap.h"
+#include "model/pause.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
 #include "model/units.h"
@@ -58,6 +59,15 @@ class Fabric {
   ~Fabric();
 
   Attachment attachment(std::uint32_t nic) const;
+  /// A cable on a path, and the switch behind it.
+  struct Hop {
+    BitRate rate;
+    Time propagation;
+    Time latency;  ///< of the switch; zero behind the last cable
+    bool cut_through = false;
+  };
+  /// The cables of Routes::first_path; empty if there is no way.
+  std::vector<Hop> first_path(std::uint32_t from_nic, std::uint32_t to_nic) const;
   /// Where NIC n sends to.
   PacketSink& entry(std::uint32_t nic);
   /// Where NIC n receives.
@@ -72,6 +82,8 @@ class Fabric {
   void attach(ProbeSink* sink, const std::vector<std::uint32_t>& nics, std::uint32_t first_switch);
   /// Packets that faults lose on their way to a NIC, as that NIC's port.
   void attach_tap(PacketTap* tap);
+  /// Pauses that switches' ports obey; the tag is a node's number in the topology.
+  void observe_pauses(PauseObserver* observer);
   bool idle() const;
   /// Ports that have paused each other for good, as text that names them and says what each waits
   /// for; empty if there are none.
@@ -115,6 +127,11 @@ class Fabric {
   Routes routes_;
   std::vector<LinkConfig> link_configs_;  ///< by link
   std::vector<Time> nic_response_;
+  struct Forward {
+    Time latency;
+    bool cut_through = false;
+  };
+  std::vector<Forward> forwards_;  ///< by switch
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<Direction> directions_;  ///< two a link: forward, backward
 };

@@ -192,6 +192,7 @@ void PauseListener::pause(std::uint8_t priority) {
     paused_ = static_cast<std::uint8_t>(paused_ | 1U << priority);
     since_[priority] = scheduler_.now();
     ++transitions_[priority];
+    if (observer_ != nullptr) observer_->pause_changed(port_, priority, true);
   }
   arm(priority);
 }
@@ -203,6 +204,7 @@ void PauseListener::release() {
     if (until_[p] > scheduler_.now()) return;
     paused_ = static_cast<std::uint8_t>(paused_ & ~(1U << p));
     total_[p] += scheduler_.now() - std::exchange(since_[p], Time::never());
+    if (observer_ != nullptr) observer_->pause_changed(port_, p, false);
   });
   if (paused_ != before) resumed_();
 }

@@ -91,6 +91,17 @@ class PauseRequester {
   std::array<Time, kPriorities> total_{};
 };
 
+/// Told when a class of a port has stopped or goes on.
+class PauseObserver {
+ public:
+  struct Port {
+    std::uint32_t node = 0;  ///< of the topology
+    std::uint32_t port = 0;
+  };
+  virtual ~PauseObserver() = default;
+  virtual void pause_changed(Port port, std::uint8_t priority, bool paused) = 0;
+};
+
 class PauseListener {
  public:
   /// `resumed` runs when classes that were paused no longer are, once for all of an instant's.
@@ -104,6 +115,11 @@ class PauseListener {
   /// Since when the class has been paused without a break; never() if it is not.
   Time paused_since(std::uint8_t priority) const { return since_[priority]; }
   Time response_time() const { return response_; }
+  /// Shows it to `observer` as that of `port`.
+  void observe(PauseObserver* observer, PauseObserver::Port port) {
+    observer_ = observer;
+    port_ = port;
+  }
 
   void report(const MetricScope& scope) const;
 
@@ -119,6 +135,8 @@ class PauseListener {
   Time response_;
   ByteTime byte_time_;
   Callback resumed_;
+  PauseObserver* observer_ = nullptr;
+  PauseObserver::Port port_;
   Ring<PauseFrame> coming_;  ///< have arrived and not taken effect
   std::uint8_t paused_ = 0;
   std::array<Time, kPriorities> until_{};

@@ -178,6 +178,10 @@ void Nic::attach(ProbeSink* sink, std::uint32_t component) {
   b.mac_rx.probe.attach(sink, component);
 }
 
+void Nic::observe_pauses(PauseObserver* observer, PauseObserver::Port port) {
+  blocks_->mac_tx.pause_listener().observe(observer, port);
+}
+
 void Nic::attach_tap(PacketTap* tap, std::uint32_t number) {
   blocks_->mac_tx.tap.attach(tap, number);
   blocks_->mac_rx.tap.attach(tap, number);

@@ -20,6 +20,7 @@
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/packet_tap.h"
+#include "model/pause.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
 #include "nic/nic_config.h"
@@ -63,6 +64,8 @@ class Nic : public sc_core::sc_module {
   void attach(ProbeSink* sink, std::uint32_t component);
   /// Shows the packets that pass the port to `tap`, as those of port `number`.
   void attach_tap(PacketTap* tap, std::uint32_t number);
+  /// Pauses that the port obeys.
+  void observe_pauses(PauseObserver* observer, PauseObserver::Port port);
   void report(const MetricScope& scope) const;
 
  private:

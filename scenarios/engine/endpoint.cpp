@@ -128,6 +128,10 @@ void Endpoint::create_queue_pairs(CpuTask& task, const Plan& plan) {
   const std::uint32_t shared = plan.own_receive_cq ? 0 : plan.receives;
   cq = create_cq(task, (plan.sends + shared) * spec.queue_pairs);
   receive_cq = plan.own_receive_cq ? create_cq(task, plan.receives * spec.queue_pairs) : cq;
+  for (std::uint32_t i = 0; i < spec.queue_pairs; ++i) add_queue_pair(task, plan);
+}
+
+QueuePair* Endpoint::add_queue_pair(CpuTask& task, const Plan& plan) {
   QueuePairInit init;
   init.pd = pd;
   init.transport = spec.transport;
@@ -137,12 +141,11 @@ void Endpoint::create_queue_pairs(CpuTask& task, const Plan& plan) {
   init.max_inline = static_cast<std::uint32_t>(plan.inline_up_to.count());
   init.max_recv_requests = plan.receives;
   access_ = plan.access;
-  for (std::uint32_t i = 0; i < spec.queue_pairs; ++i) {
-    const auto qp = process.verbs.create_qp(task, init);
-    require(qp.error, "create_qp");
-    to_init(task, qp.value, plan.access);
-    qps.push_back(qp.value);
-  }
+  const auto qp = process.verbs.create_qp(task, init);
+  require(qp.error, "create_qp");
+  to_init(task, qp.value, plan.access);
+  qps.push_back(qp.value);
+  return qp.value;
 }
 
 void Endpoint::to_init(CpuTask& task, QueuePair* qp, AccessFlags access) {
@@ -162,27 +165,27 @@ Introduction Endpoint::introduce() const {
   return introduction;
 }
 
-QpAttributes Endpoint::ready_to_receive(std::size_t i, const Introduction& peer) const {
+QpAttributes Endpoint::ready_to_receive(const QueuePair& qp, const Peer& peer) const {
   QpAttributes rtr;
   rtr.state = QpState::kRtr;
   rtr.path_mtu = static_cast<std::uint32_t>(spec.path_mtu.count());
   if (spec.transport == Transport::kUd) return rtr;
-  rtr.remote_qpn = Qpn(peer.qpns[i]);
+  rtr.remote_qpn = Qpn(peer.qpn);
   rtr.remote_ip = peer.port.ip;
   rtr.remote_mac = peer.port.mac;
-  rtr.udp_source_port = source_port(*qps[i]);
-  rtr.dscp = spec.dscp;
-  rtr.receive_psn = first_psn(peer.qpns[i]);
+  rtr.udp_source_port = source_port(qp);
+  rtr.dscp = peer.dscp;
+  rtr.receive_psn = first_psn(peer.qpn);
   if (spec.transport != Transport::kRc) return rtr;
   rtr.max_dest_rd_atomic = spec.max_dest_rd_atomic;
   rtr.min_rnr_timer = spec.min_rnr_timer;
   return rtr;
 }
 
-QpAttributes Endpoint::ready_to_send(std::size_t i) const {
+QpAttributes Endpoint::ready_to_send(const QueuePair& qp) const {
   QpAttributes rts;
   rts.state = QpState::kRts;
-  rts.send_psn = first_psn(qps[i]->qpn().value());
+  rts.send_psn = first_psn(qp.qpn().value());
   if (spec.transport != Transport::kRc) return rts;
   rts.ack_timeout = spec.ack_timeout;
   rts.retry_count = spec.retry_count;
@@ -194,10 +197,13 @@ QpAttributes Endpoint::ready_to_send(std::size_t i) const {
 void Endpoint::connect(CpuTask& task, const Introduction& peer) {
   doing = "connecting queue pairs";
   peer_ = peer;
-  for (std::size_t i = 0; i < qps.size(); ++i) {
-    require(process.verbs.modify_qp(task, qps[i], ready_to_receive(i, peer)), "modify_qp to RTR");
-    require(process.verbs.modify_qp(task, qps[i], ready_to_send(i)), "modify_qp to RTS");
-  }
+  for (std::size_t i = 0; i < qps.size(); ++i)
+    connect(task, qps[i], {peer.port, peer.qpns[i], spec.dscp});
+}
+
+void Endpoint::connect(CpuTask& task, QueuePair* qp, const Peer& peer) {
+  require(process.verbs.modify_qp(task, qp, ready_to_receive(*qp, peer)), "modify_qp to RTR");
+  require(process.verbs.modify_qp(task, qp, ready_to_send(*qp)), "modify_qp to RTS");
 }
 
 void Endpoint::reset(CpuTask& task) {

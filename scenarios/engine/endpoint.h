@@ -46,6 +46,18 @@ class Endpoint {
   /// One more, of the same protection domain.
   MemoryRegion add_region(CpuTask& task, Bytes length, AccessFlags access);
   void create_queue_pairs(CpuTask& task, const Plan& plan);
+  /// With as many places as the workload says, or `entries`.
+  CompletionQueue* create_cq(CpuTask& task, std::uint32_t entries);
+  /// One more, in INIT. REQUIRES: `cq` and `receive_cq` are there.
+  QueuePair* add_queue_pair(CpuTask& task, const Plan& plan);
+  /// What a queue pair's packets go to.
+  struct Peer {
+    PortIdentity port;
+    std::uint32_t qpn = 0;
+    std::uint8_t dscp = 0;
+  };
+  /// INIT -> RTR -> RTS of one of them.
+  void connect(CpuTask& task, QueuePair* qp, const Peer& peer);
   Introduction introduce() const;
   /// INIT -> RTR -> RTS.
   void connect(CpuTask& task, const Introduction& peer);
@@ -85,9 +97,8 @@ class Endpoint {
   MemoryRegion register_memory(CpuTask& task, VirtualAddress address, Bytes length,
                                AccessFlags access);
   void to_init(CpuTask& task, QueuePair* qp, AccessFlags access);
-  QpAttributes ready_to_receive(std::size_t i, const Introduction& peer) const;
-  QpAttributes ready_to_send(std::size_t i) const;
-  CompletionQueue* create_cq(CpuTask& task, std::uint32_t entries);
+  QpAttributes ready_to_receive(const QueuePair& qp, const Peer& peer) const;
+  QpAttributes ready_to_send(const QueuePair& qp) const;
   [[noreturn]] void out_of_memory(const std::string& what) const;
 
   System& system_;

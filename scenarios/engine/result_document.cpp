@@ -55,9 +55,11 @@ Json run_to_json(const JudgedRun& run) {
                {"end_ps", run.result.end.ps()},
                {"timeline", timeline_to_json(run.result.timeline)},
                {"metrics", metrics_to_json(run.result.metrics)},
+               {"flows", flows_to_json(run.result.flows)},
                {"expectations", Json::array()},
                {"violations", Json::array()},
                {"passed", run.passed()}};
+  if (run.result.flows.empty()) json.erase("flows");
   for (const ExpectationResult& result : run.expectations)
     json["expectations"].push_back(expectation_to_json(result));
   for (const Violation& violation : run.result.violations) {

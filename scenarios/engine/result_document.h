@@ -19,6 +19,12 @@
 //                  lane: app, cpu, nic, wire; plane: control, data; work_request 0: none
 //   metrics        path -> { value, unit }; unit: count, B, ps, cycles, b/s, 1/s, ratio; whole
 //                  numbers are exact
+//   flows          of workloads that consist of flows, in their order: list of { workload, from,
+//   to,
+//                  bytes, start_ps, finish_ps, ideal_ps, slowdown }. start: due, or what it waited
+//                  for had ended; finish: its sender polled the last completion; ideal: alone on
+//                  its path (scenarios/engine/flows/flow_results.h). Times are null of what has not
+//                  happened; slowdown is (finish - start) / ideal. Not there if there are no flows
 //   expectations   list of { id, metric or violation, variant (of a violation), ratio_to, relation,
 //                  expected, tolerance, measured, unit, passed, source }. relation: equals,
 //                  at_least, at_most, between (expected is then a list of two); numbers are in

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/run_json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,26 @@ TimelineRecord record_of(const Json& json) {
   json.at("work_request").get_to(record.work_request);
   json.at("text").get_to(record.text);
   return record;
+}
+
+FlowRecord flow_of(const Json& json) {
+  const auto time = [&](const char* key) {
+    return json.at(key).is_null() ? Time::never() : time_of(json.at(key));
+  };
+  FlowRecord flow;
+  json.at("workload").get_to(flow.workload);
+  json.at("from").get_to(flow.from);
+  json.at("to").get_to(flow.to);
+  json.at("bytes").get_to(flow.bytes);
+  flow.start = time("start_ps");
+  flow.finish = time("finish_ps");
+  flow.ideal = time("ideal_ps");
+  const Json& nodes = json.at("nodes");
+  nodes[0].get_to(flow.from_node);
+  nodes[1].get_to(flow.to_node);
+  nodes[2].get_to(flow.source_port);
+  nodes[3].get_to(flow.destination_port);
+  return flow;
 }
 
 Metric metric_of(const Json& json) {
@@ -91,6 +112,23 @@ Json violation_to_json(const Violation& violation) {
           {"text", violation.text}};
 }
 
+Json flows_to_json(const std::vector<FlowRecord>& flows) {
+  Json list = Json::array();
+  for (const FlowRecord& f : flows) {
+    Json flow = {{"workload", f.workload},  {"from", f.from},      {"to", f.to},
+                 {"bytes", f.bytes},        {"start_ps", nullptr}, {"finish_ps", nullptr},
+                 {"ideal_ps", f.ideal.ps()}};
+    if (f.start != Time::never()) flow["start_ps"] = f.start.ps();
+    if (f.finish != Time::never()) {
+      flow["finish_ps"] = f.finish.ps();
+      const auto ideal = static_cast<double>(std::max<std::int64_t>(1, f.ideal.ps()));
+      flow["slowdown"] = static_cast<double>((f.finish - f.start).ps()) / ideal;
+    }
+    list.push_back(std::move(flow));
+  }
+  return list;
+}
+
 std::string run_to_text(const RunResult& result) {
   Json run = {{"end_ps", result.end.ps()},
               {"callbacks", result.callbacks},
@@ -103,6 +141,14 @@ std::string run_to_text(const RunResult& result) {
     metric["description"] = result.metrics.at(path).description;
   for (const Violation& violation : result.violations)
     run["violations"].push_back(violation_to_json(violation));
+  run["flows"] = flows_to_json(result.flows);
+  for (std::size_t i = 0; i < result.flows.size(); ++i) {
+    const FlowRecord& f = result.flows[i];
+    run["flows"][i]["nodes"] = {f.from_node, f.to_node, f.source_port, f.destination_port};
+  }
+  run["pauses"] = Json::array();
+  for (const PauseRecord& p : result.pauses)
+    run["pauses"].push_back({p.when.ps(), p.node, p.is_switch, p.port, p.priority, p.paused});
   return run.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -120,6 +166,11 @@ RunResult run_from_text(const std::string& text) {
     result.violations.push_back(
         {violation.at("kind").get<std::string>(), violation.at("where").get<std::string>(),
          time_of(violation.at("when_ps")), violation.at("text").get<std::string>()});
+  for (const Json& flow : run.at("flows")) result.flows.push_back(flow_of(flow));
+  for (const Json& p : run.at("pauses"))
+    result.pauses.push_back({time_of(p[0]), p[1].get<std::uint32_t>(), p[2].get<bool>(),
+                             p[3].get<std::uint32_t>(), p[4].get<std::uint8_t>(),
+                             p[5].get<bool>()});
   return result;
 }
 

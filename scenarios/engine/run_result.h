@@ -48,14 +48,42 @@ struct Violation {
   std::string text;
 };
 
+/// One flow of a workload that consists of flows.
+struct FlowRecord {
+  std::string workload;
+  std::string from;  ///< host
+  std::string to;
+  std::uint64_t bytes = 0;
+  Time start;                   ///< it was due, or what it waited for had ended
+  Time finish = Time::never();  ///< its sender polled the last completion; never: it did not end
+  Time ideal;                   ///< what it would have taken alone on its path
+  // As HPCC's scripts know it.
+  std::uint32_t from_node = 0;
+  std::uint32_t to_node = 0;
+  std::uint32_t source_port = 0;
+  std::uint32_t destination_port = 0;
+};
+
+/// A class of a port was stopped by a pause, or goes on.
+struct PauseRecord {
+  Time when;
+  std::uint32_t node = 0;  ///< as HPCC's scripts know it
+  bool is_switch = false;
+  std::uint32_t port = 0;
+  std::uint8_t priority = 0;
+  bool paused = false;
+};
+
 struct RunResult {
   std::vector<TimelineRecord> timeline;
   std::map<std::string, Metric> metrics;  ///< by path
   std::vector<Violation> violations;
-  Time end;                        ///< simulated time at which the run ended
-  std::uint64_t callbacks = 0;     ///< of the scheduler, for the benches; no part of the document
-  std::uint64_t data_packets = 0;  ///< likewise
-  std::uint64_t packet_hops = 0;   ///< likewise
+  std::vector<FlowRecord> flows;
+  std::vector<PauseRecord> pauses;  ///< if it was asked for; no part of the document
+  Time end;                         ///< simulated time at which the run ended
+  std::uint64_t callbacks = 0;      ///< of the scheduler, for the benches; no part of the document
+  std::uint64_t data_packets = 0;   ///< likewise
+  std::uint64_t packet_hops = 0;    ///< likewise
 };
 
 }  // namespace rnicsim

@@ -43,6 +43,8 @@ struct RunnerOptions {
   unsigned jobs = 1;  ///< processes at a time
   /// One line on stderr, rewritten, once a run takes more than two seconds.
   bool progress = false;
+  /// Record when ports are paused.
+  bool pauses = false;
   /// Text trace on stderr. REQUIRES: jobs is 1, or the traces would mix.
   std::optional<EventLogOptions> log;
   std::function<RunResult(const Scenario&, const SimulationHooks&)> simulate;

@@ -8,6 +8,7 @@
 #include "model/json_path.h"
 #include "model/packet.h"
 #include "model/quantity.h"
+#include "scenarios/engine/flows/flow_checks.h"
 #include "scenarios/engine/workload_checks.h"
 
 namespace rnicsim {
@@ -136,9 +137,23 @@ class Checker {
   }
 
   void check_workload_entry(WorkloadSpec& workload, const std::string& path) const {
-    check_host(workload.from, path + ".from");
-    check_host(workload.to, path + ".to");
+    if (is_of_flows(workload.pattern)) {
+      check_workload(document_, path, workload, scenario_.fabric);
+      check_flows(document_, path, workload, scenario_);
+      return;
+    }
+    workload.from = one_host(workload.from_rule, path + ".from", "host that posts");
+    workload.to = one_host(workload.to_rule, path + ".to", "host at the other end");
+    if (workload.from == workload.to)
+      fail(path + ".to", "loopback is not supported: `from` and `to` are the same host");
     check_workload(document_, path, workload, scenario_.fabric);
+  }
+
+  std::string one_host(const AnyJson& rule, const std::string& path, const char* what) const {
+    if (rule == nullptr) fail(path, std::string("missing; it must be given (") + what + ")");
+    if (!rule->is_string()) fail(path, "one host, not a list of them");
+    check_host(rule->text(), path);
+    return rule->text();
   }
 
   const JsonNode& document_;

@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "model/invariant.h"
+#include "scenarios/engine/flows/flow_workload.h"
 #include "scenarios/engine/pair_workload.h"
+#include "scenarios/engine/pause_log.h"
 #include "scenarios/engine/perftest_workload.h"
 #include "scenarios/engine/rkey_guessing.h"
 #include "scenarios/engine/system.h"
@@ -37,6 +39,7 @@ class Simulation {
       : scenario_(scenario), hooks_(hooks), system_("system", scenario) {
     attach_observers();
     attach_capture();
+    attach_pause_log();
     make_workloads();
     if (hooks_.built) hooks_.built(system_);
   }
@@ -87,6 +90,13 @@ class Simulation {
     system_.attach_tap(capture_.get());
   }
 
+  void attach_pause_log() {
+    if (!hooks_.pauses) return;
+    pauses_ =
+        std::make_unique<PauseLog>(system_.scheduler(), scenario_, system_.fabric().topology());
+    system_.observe_pauses(pauses_.get());
+  }
+
   std::unique_ptr<Workload> make_workload(const WorkloadSpec& spec, unsigned from, unsigned to) {
     if (spec.pattern == WorkloadPattern::kPerftest)
       return std::make_unique<PerftestWorkload>(system_, spec, scenario_, from, to, observer_,
@@ -105,9 +115,14 @@ class Simulation {
       return next[host]++ % system_.server(host).host->cores();
     };
     for (const WorkloadSpec& spec : scenario_.workload) {
-      const unsigned from = core(spec.from);
-      const unsigned to = core(spec.to);
-      workloads_.push_back(make_workload(spec, from, to));
+      if (is_of_flows(spec.pattern)) {
+        workloads_.push_back(std::make_unique<FlowWorkload>(system_, spec, scenario_, core,
+                                                            observer_, timeline_.get()));
+      } else {
+        const unsigned from = core(spec.from);
+        const unsigned to = core(spec.to);
+        workloads_.push_back(make_workload(spec, from, to));
+      }
       if (timeline_) timeline_->add_workload(*workloads_.back());
     }
   }
@@ -191,7 +206,11 @@ class Simulation {
     result_.end = system_.scheduler().now();
     MetricCollector collector(result_.metrics);
     system_.report(collector);
-    for (const auto& workload : workloads_) workload->report(collector);
+    for (const auto& workload : workloads_) {
+      workload->report(collector);
+      workload->add_flows(result_.flows);
+    }
+    if (pauses_) result_.pauses = pauses_->take();
     check_sequences();
     collector.add("run.end", static_cast<std::uint64_t>(result_.end.ps()), Unit::kPicoseconds,
                   "simulated time at which the run ended");
@@ -207,6 +226,7 @@ class Simulation {
   std::unique_ptr<EventLog> log_;
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<PacketCapture> capture_;
+  std::unique_ptr<PauseLog> pauses_;
   ProbeFanOut observers_;
   ProbeSink* observer_ = nullptr;
   System system_;

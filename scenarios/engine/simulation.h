@@ -25,6 +25,8 @@ struct SimulationHooks {
   /// The text trace, on stderr.
   std::optional<EventLogOptions> log;
   std::optional<CaptureOptions> capture;
+  /// Record when ports are paused.
+  bool pauses = false;
 };
 
 /// Throws InvariantBroken only for faults of the simulator itself; a broken guarantee of the model

@@ -70,6 +70,7 @@ class ProgressReport {
     if (options.progress) hooks.poll = ProgressReport(out);
     hooks.log = options.log;
     hooks.capture = job.capture;
+    hooks.pauses = options.pauses;
     if (options.log) std::cerr << "# " << job.name << '\n';
     send(out, kResult, run_to_text(options.simulate(*job.scenario, hooks)));
   } catch (const ConfigError& error) {

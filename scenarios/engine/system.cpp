@@ -131,6 +131,13 @@ void System::attach_tap(PacketTap* tap) {
   fabric_->attach_tap(tap);
 }
 
+void System::observe_pauses(PauseObserver* observer) {
+  for (Server& server : servers_)
+    for (std::size_t i = 0; i < server.nics.size(); ++i)
+      server.nics[i]->observe_pauses(observer, {server.ports[i].number, 0});
+  fabric_->observe_pauses(observer);
+}
+
 bool System::idle() const {
   for (const Server& server : servers_) {
     if (!server.host->idle()) return false;

@@ -43,6 +43,8 @@ class System : public sc_core::sc_module {
   void attach(ProbeSink* sink);
   /// Port numbers count all NICs, host by host.
   void attach_tap(PacketTap* tap);
+  /// Every port's: nodes as the topology numbers them.
+  void observe_pauses(PauseObserver* observer);
   const ProbeComponents& components() const { return components_; }
 
   bool idle() const;
@@ -50,8 +52,8 @@ class System : public sc_core::sc_module {
   /// What bytes were sent and have arrived nowhere; empty if none are missing.
   std::vector<std::string> conservation_faults() const;
   std::uint64_t packet_hops() const;
-  /// Packets that injected faults have lost, damaged, doubled or put out of order, and that switches
-  /// have dropped.
+  /// Packets that injected faults have lost, damaged, doubled or put out of order, and that
+  /// switches have dropped.
   std::uint64_t disturbed_packets() const;
   Fabric& fabric() { return *fabric_; }
 

@@ -32,6 +32,8 @@ class Workload {
   /// Compares memories with what they must hold; violations on difference.
   virtual void verify(std::vector<Violation>& violations) = 0;
   virtual void report(MetricSink& sink) const = 0;
+  /// Its flows, if it consists of such.
+  virtual void add_flows(std::vector<FlowRecord>& /*flows*/) const {}
 };
 
 }  // namespace rnicsim

@@ -53,7 +53,9 @@ class WorkloadChecker {
       : document_(document), path_(path), w_(workload) {}
 
   void run(const FabricSpec& fabric) {
-    if (w_.pattern == WorkloadPattern::kPerftest)
+    if (is_of_flows(w_.pattern))
+      flows();
+    else if (w_.pattern == WorkloadPattern::kPerftest)
       perftest();
     else if (w_.pattern == WorkloadPattern::kRkeyGuessing)
       rkey_guessing();
@@ -94,7 +96,27 @@ class WorkloadChecker {
     require(!w_.target_regions, "target_regions", kGuessing);
   }
 
+  void refuse_keys_of_flows() const {
+    static constexpr const char* kFlows = "belongs to the patterns of flows, such as \"incast\"";
+    require(!w_.in_flight, "in_flight", kFlows);
+    require(!w_.message_size, "message_size", kFlows);
+    require(!w_.cdf, "cdf", kFlows);
+    require(!w_.load, "load", "belongs to the pattern \"poisson\"");
+    require(!w_.duration, "duration", "belongs to the pattern \"poisson\"");
+    require(!w_.file, "file", "belongs to the pattern \"flow_file\"");
+  }
+
+  void flows() const {
+    refuse_keys_of_perftest();
+    refuse_keys_of_rkey_guessing();
+    refuse_keys_of_pairs_alone();
+    require(w_.transport == Transport::kRc, "transport", "flows are WRITEs over \"rc\"");
+    require(w_.queue_pairs == 1, "queue_pairs", "a pair of hosts has one queue pair");
+    require(!w_.receive_depth, "receive_depth", "WRITEs take no receives");
+  }
+
   void pairs() {
+    refuse_keys_of_flows();
     refuse_keys_of_perftest();
     refuse_keys_of_rkey_guessing();
     require(transport_has(w_.transport, w_.operation), "operation",
@@ -185,6 +207,7 @@ class WorkloadChecker {
     require(w_.test != PerftestProgram::kNone, "test",
             "the pattern \"perftest\" needs the name of a program, such as \"ib_write_bw\"");
     refuse_keys_of_pairs();
+    refuse_keys_of_flows();
     refuse_keys_of_rkey_guessing();
     const Operation operation = operation_of(w_.test);
     require(
@@ -208,6 +231,7 @@ class WorkloadChecker {
 
   void rkey_guessing() {
     refuse_keys_of_pairs();
+    refuse_keys_of_flows();
     refuse_keys_of_perftest();
     require(w_.transport == Transport::kRc, "transport", "READs need \"rc\"");
     require(w_.queue_pairs == 1, "queue_pairs", "the attacker has one queue pair");
@@ -216,32 +240,39 @@ class WorkloadChecker {
     w_.target_regions = w_.target_regions.value_or(kTargetRegions);
   }
 
+  void refuse_pair_key(bool untouched, const char* key) const {
+    require(untouched, key, "belongs to the pattern \"pairs\"");
+  }
+
   void refuse_keys_of_pairs() const {
     const WorkloadSpec untouched;
-    const auto refuse = [&](bool same, const char* key) {
-      require(same, key, "belongs to the pattern \"pairs\"");
-    };
-    refuse(w_.operation == untouched.operation, "operation");
-    refuse(w_.size == untouched.size, "size");
-    refuse(w_.count == untouched.count, "count");
-    refuse(w_.warm_up == untouched.warm_up, "warm_up");
-    refuse(w_.queue_depth == untouched.queue_depth, "queue_depth");
-    refuse(w_.signal_every == untouched.signal_every, "signal_every");
-    refuse(w_.inline_rule == nullptr, "inline");
-    refuse(w_.remote_offset == untouched.remote_offset, "remote_offset");
-    refuse(w_.local_offset == untouched.local_offset, "local_offset");
-    refuse(!w_.region, "region");
-    refuse(w_.fence == untouched.fence, "fence");
-    refuse(w_.completion == untouched.completion, "completion");
-    refuse(w_.receiver_delay == untouched.receiver_delay, "receiver_delay");
-    refuse(w_.remote_write == untouched.remote_write, "remote_write");
-    refuse(w_.fault == untouched.fault, "fault");
-    refuse(w_.local_fault == untouched.local_fault, "local_fault");
-    refuse(w_.receive_fault == untouched.receive_fault, "receive_fault");
-    refuse(w_.target_fault == untouched.target_fault, "target_fault");
-    refuse(w_.target_fault_after == untouched.target_fault_after, "target_fault_after");
-    refuse(!w_.cq_entries, "cq_entries");
-    refuse(w_.receiver_polls == untouched.receiver_polls, "receiver_polls");
+    refuse_keys_of_pairs_alone();
+    refuse_pair_key(w_.size == untouched.size, "size");
+    refuse_pair_key(w_.count == untouched.count, "count");
+    refuse_pair_key(w_.queue_depth == untouched.queue_depth, "queue_depth");
+    refuse_pair_key(!w_.region, "region");
+    refuse_pair_key(w_.completion == untouched.completion, "completion");
+  }
+
+  /// Those that flows do not have either.
+  void refuse_keys_of_pairs_alone() const {
+    const WorkloadSpec untouched;
+    refuse_pair_key(w_.operation == untouched.operation, "operation");
+    refuse_pair_key(w_.warm_up == untouched.warm_up, "warm_up");
+    refuse_pair_key(w_.signal_every == untouched.signal_every, "signal_every");
+    refuse_pair_key(w_.inline_rule == nullptr, "inline");
+    refuse_pair_key(w_.remote_offset == untouched.remote_offset, "remote_offset");
+    refuse_pair_key(w_.local_offset == untouched.local_offset, "local_offset");
+    refuse_pair_key(w_.fence == untouched.fence, "fence");
+    refuse_pair_key(w_.receiver_delay == untouched.receiver_delay, "receiver_delay");
+    refuse_pair_key(w_.remote_write == untouched.remote_write, "remote_write");
+    refuse_pair_key(w_.fault == untouched.fault, "fault");
+    refuse_pair_key(w_.local_fault == untouched.local_fault, "local_fault");
+    refuse_pair_key(w_.receive_fault == untouched.receive_fault, "receive_fault");
+    refuse_pair_key(w_.target_fault == untouched.target_fault, "target_fault");
+    refuse_pair_key(w_.target_fault_after == untouched.target_fault_after, "target_fault_after");
+    refuse_pair_key(!w_.cq_entries, "cq_entries");
+    refuse_pair_key(w_.receiver_polls == untouched.receiver_polls, "receiver_polls");
   }
 
   void interpret_sizes(Operation operation) {

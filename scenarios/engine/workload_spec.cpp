@@ -3,6 +3,12 @@
 
 namespace rnicsim {
 
+const char* name_of(WorkloadPattern pattern) {
+  constexpr const char* kNames[] = {"pairs",       "perftest",   "rkey_guessing", "incast",
+                                    "permutation", "all_to_all", "poisson",       "flow_file"};
+  return kNames[static_cast<unsigned>(pattern)];
+}
+
 const char* name_of(Transport transport) {
   switch (transport) {
     case Transport::kRc:
@@ -35,6 +41,7 @@ void WorkloadSpec::describe(Fields& f) {
   describe_faults(f);
   describe_perftest(f);
   describe_rkey_guessing(f);
+  describe_flows(f);
 }
 
 void WorkloadSpec::describe_connection(Fields& f) {
@@ -42,15 +49,24 @@ void WorkloadSpec::describe_connection(Fields& f) {
   f.choice("pattern", pattern,
            {{"pairs", WorkloadPattern::kPairs},
             {"perftest", WorkloadPattern::kPerftest},
-            {"rkey_guessing", WorkloadPattern::kRkeyGuessing}},
+            {"rkey_guessing", WorkloadPattern::kRkeyGuessing},
+            {"incast", WorkloadPattern::kIncast},
+            {"permutation", WorkloadPattern::kPermutation},
+            {"all_to_all", WorkloadPattern::kAllToAll},
+            {"poisson", WorkloadPattern::kPoisson},
+            {"flow_file", WorkloadPattern::kFlowFile}},
            "pairs: every queue pair of `from` works on its peer of `to`; perftest: one of the "
            "programs of that name; rkey_guessing: `from` tries keys until it can read what `to` "
-           "did not give it the key of");
+           "did not give it the key of; flows of WRITEs among many hosts: incast (all `from` to "
+           "one `to`), permutation (each of `from` to another of `to`), all_to_all, poisson "
+           "(arrivals at random), flow_file (of HPCC or htsim)");
   f.choice("transport", transport,
            {{"rc", Transport::kRc}, {"uc", Transport::kUc}, {"ud", Transport::kUd}},
            "transport service: reliable or unreliable connection, unreliable datagram");
-  f.required().field("from", from, "host that posts; of perftest the client");
-  f.required().field("to", to, "host at the other end");
+  f.any("from", from_rule, {"string", "array"},
+        "host that posts; of perftest the client; of flows hosts, by name, with * for any "
+        "characters, or a list of such (default: all)");
+  f.any("to", to_rule, {"string", "array"}, "host at the other end; of flows as `from`");
   f.field("queue_pairs", queue_pairs, range(1, 16384), "connected queue pairs");
   f.field("path_mtu", path_mtu,
           one_of(Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)),
@@ -76,7 +92,6 @@ void WorkloadSpec::describe_connection(Fields& f) {
           "code (IBTA table 46) of the pause that the receiver asks for then; 12: 0.64 ms");
   f.optional("receive_depth", receive_depth, range(1, 32768),
              "receives posted ahead on a queue pair; if not given queue_depth, or 512 as perftest");
-  f.check(from != to, "to", "loopback is not supported: `from` and `to` are the same host");
 }
 
 void WorkloadSpec::describe_pairs(Fields& f) {
@@ -95,9 +110,10 @@ void WorkloadSpec::describe_pairs(Fields& f) {
       "bound for it; bind_window: each queue pair of `from` binds a memory window of `size` to its "
       "own region and frees it again, in turn");
   f.field("size", size, range(Bytes(0), Bytes(std::uint64_t{1} << 31)),
-          "payload of a message (IBTA: at most 2^31 B)");
+          "payload of a message (IBTA: at most 2^31 B), or a flow's bytes");
   f.field("count", count, range(std::uint64_t{1}, std::uint64_t{10'000'000}),
-          "messages in all; they go round robin over the queue pairs");
+          "messages in all; they go round robin over the queue pairs. Of flows: how many each pair "
+          "of hosts has, of poisson how many there are in all");
   f.field("warm_up", warm_up, range(std::uint64_t{0}, std::uint64_t{10'000'000}),
           "of these, the first that statistics leave out");
   f.field("queue_depth", queue_depth, range(1, 32768), "outstanding work requests a queue pair");
@@ -207,6 +223,23 @@ void WorkloadSpec::describe_rkey_guessing(Fields& f) {
   f.optional("target_regions", target_regions, range(1, 65536),
              "regions that the target registers, the last with what the attacker wants; 16 if not "
              "given");
+}
+
+void WorkloadSpec::describe_flows(Fields& f) {
+  f.optional("in_flight", in_flight, range(1, 1'000'000),
+             "flows of a pair of hosts at a time; when one ends the next begins; 1 if not given");
+  f.optional("message_size", message_size, range(Bytes(1), Bytes(std::uint64_t{1} << 31)),
+             "a flow is posted as WRITEs of up to this size; 1 MiB if not given");
+  f.optional("load", load, range(0.0001, 1.0),
+             "of poisson: the share of its link that a sender offers on average");
+  f.optional("duration", duration, range(Time::ps(1), Time::s(1000)),
+             "of poisson: flows begin for so long, instead of a count");
+  f.optional("cdf", cdf,
+             "sizes of flows at random: WebSearch, AliStorage2019, FbHadoop or a file of `size "
+             "cumulative_share` lines, relative to the scenario's folder");
+  f.optional("file", file,
+             "of flow_file: HPCC's flow file or htsim's connection matrix (.cm), relative to the "
+             "scenario's folder");
 }
 
 }  // namespace rnicsim

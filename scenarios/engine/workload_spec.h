@@ -3,7 +3,8 @@
 //
 // `pairs` takes the keys from `operation` on; `perftest` (scenarios/engine/perftest_plan) those
 // from `test` on, `rkey_guessing` those from `tries` on. Connection, transport and reliability
-// belong to all.
+// belong to all. The patterns of flows (scenarios/engine/flows) name lists of hosts and share some
+// keys with `pairs`: size, count, queue_depth, region, completion.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,18 @@
 
 namespace rnicsim {
 
-enum class WorkloadPattern : std::uint8_t { kPairs, kPerftest, kRkeyGuessing };
+enum class WorkloadPattern : std::uint8_t {
+  kPairs,
+  kPerftest,
+  kRkeyGuessing,
+  // Of flows:
+  kIncast,
+  kPermutation,
+  kAllToAll,
+  kPoisson,
+  kFlowFile,
+};
+constexpr bool is_of_flows(WorkloadPattern pattern) { return pattern >= WorkloadPattern::kIncast; }
 enum class Operation : std::uint8_t {
   kWrite,
   kWriteImm,
@@ -111,7 +123,9 @@ struct WorkloadSpec {
   std::string name;
   WorkloadPattern pattern = WorkloadPattern::kPairs;
   Transport transport = Transport::kRc;
-  std::string from;
+  AnyJson from_rule;  ///< as the file has it
+  AnyJson to_rule;
+  std::string from;  ///< of one host; patterns of flows have `senders` and `receivers`
   std::string to;
   std::uint32_t queue_pairs = 1;
   Bytes path_mtu{4096};
@@ -161,6 +175,16 @@ struct WorkloadSpec {
   std::optional<std::uint32_t> tries;
   std::optional<std::uint32_t> target_regions;
 
+  std::optional<std::uint32_t> in_flight;
+  std::optional<Bytes> message_size;
+  std::optional<double> load;
+  std::optional<Time> duration;
+  std::optional<std::string> cdf;
+  std::optional<std::string> file;
+  std::vector<std::uint32_t> senders;  ///< end points, ascending
+  std::vector<std::uint32_t> receivers;
+  std::string folder;  ///< of the scenario: `cdf` and `file` are relative to it
+
   void describe(Fields& f);
 
   /// What a message carries.
@@ -181,9 +205,11 @@ struct WorkloadSpec {
   void describe_faults(Fields& f);
   void describe_perftest(Fields& f);
   void describe_rkey_guessing(Fields& f);
+  void describe_flows(Fields& f);
 };
 
 /// As scenario files write it.
+const char* name_of(WorkloadPattern pattern);
 const char* name_of(Transport transport);
 const char* name_of(PerftestProgram program);
 const char* name_of(Operation operation);

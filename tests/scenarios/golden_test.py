@@ -29,6 +29,9 @@ def lines_of(document):
         for path, metric in run["metrics"].items():
             if metric["value"] != 0:
                 yield f"{path} {metric['value']} {metric['unit']}"
+        for flow in run.get("flows", []):
+            yield (f"flow {flow['from']} {flow['to']} {flow['bytes']} {flow['start_ps']} "
+                   f"{flow['finish_ps']} {flow['ideal_ps']}")
         for violation in run["violations"]:
             yield f"violation {violation['kind']} {violation['where']}"
 

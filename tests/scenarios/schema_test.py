@@ -42,7 +42,8 @@ def main():
                 found.append(f"schema/{made.name} is not what the program describes")
     files = 0
     scenario = json.loads((shipped / "scenario.schema.json").read_text())
-    for path in sorted(SCENARIOS.glob("*.json")) + sorted(SCENARIOS.glob("validation/*.json")):
+    for path in sorted(SCENARIOS.glob("*.json")) + sorted(SCENARIOS.glob("validation/*.json")) + \
+            sorted(SCENARIOS.glob("bench/*.json")):
         files += 1
         found += problems(path, scenario)
     for kind in ("host", "nic", "link"):

@@ -363,6 +363,40 @@ class Others(CommandLine):
                          ["host_preset.schema.json", "link_preset.schema.json",
                           "nic_preset.schema.json", "scenario.schema.json"])
 
+    FLOWS = """{
+  "hosts": [ { "name": "h", "count": 3 } ],
+  "fabric": { "topology": "star" },
+  "workload": [ { "name": "w0", "pattern": "flow_file", "file": "flow.txt" } ],
+  "variants": [ { "name": "incast", "set": { "workload": [
+    { "name": "w0", "pattern": "incast", "to": "h0", "size": "16 MiB" } ],
+    "engine.payload": "elided" } } ]
+}
+"""
+
+    def test_flows_come_from_a_file_beside_the_scenario_and_go_to_one_as_hpcc_has_them(self):
+        self.write(self.FLOWS)
+        self.write("2\n0 1 3 100 5000 2.0\n2 1 3 200 6000 2.00001\n", "flow.txt")
+        status, _, err = rnicsim("run", str(self.folder / "x.json"), "-q", "--fct",
+                                 str(self.folder / "fct.txt"), "--pfc",
+                                 str(self.folder / "pfc.txt"))
+        self.assertEqual((status, err), (0, ""))
+        lines = (self.folder / "fct.x.txt").read_text(encoding="utf-8").splitlines()
+        self.assertRegex(lines[0], r"^0b000001 0b000101 10000 100 5000 \d+ \d+ \d+$")
+        self.assertRegex(lines[1], r"^0b000201 0b000101 10000 200 6000 \d+ \d+ \d+$")
+        self.assertEqual(len(lines), 2)
+        self.assertEqual((self.folder / "pfc.x.txt").read_text(encoding="utf-8"), "")
+        lines = (self.folder / "fct.x.incast.txt").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(len(lines), 2)
+        lines = (self.folder / "pfc.x.incast.txt").read_text(encoding="utf-8").splitlines()
+        self.assertGreater(len(lines), 0)
+        for line in lines:
+            self.assertRegex(line, r"^\d+ ([0-2] 0|3 1) \d [01]$")
+
+    def test_a_flow_file_that_is_wrong_is_named_with_its_line(self):
+        self.write(self.FLOWS)
+        self.write("2\n0 1 3 100 5000 2.0\n", "flow.txt")
+        self.refused("flow.txt:2: line 1 says 2 flows, the body has 1")
+
     def test_a_glob_that_matches_no_validation(self):
         status, out, err = rnicsim("validate", "no_such_*")
         self.assertEqual((status, out), (2, ""))

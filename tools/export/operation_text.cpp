@@ -14,7 +14,21 @@ Operation operation_in(const WorkloadSpec& workload) {
                                                         : workload.operation;
 }
 
+namespace {
+
+std::string flows_text(const WorkloadSpec& w) {
+  if (w.file) return fmt::format("flows of {}", *w.file);
+  const std::string size = w.cdf ? "sizes of " + *w.cdf : short_text(w.size);
+  if (w.pattern == WorkloadPattern::kPoisson)
+    return fmt::format("flows at random, {} of the link, {}", *w.load, size);
+  const char* name = w.pattern == WorkloadPattern::kAllToAll ? "all to all" : name_of(w.pattern);
+  return fmt::format("{}, {}{}", name, size, w.cdf ? "" : " a flow");
+}
+
+}  // namespace
+
 std::string deed_text(const WorkloadSpec& w) {
+  if (is_of_flows(w.pattern)) return flows_text(w);
   if (w.pattern == WorkloadPattern::kPerftest)
     return fmt::format("{} runs {} {} {}", w.from, name_of(w.test),
                        w.bidirectional ? "in both directions with" : "against", w.to);

@@ -62,6 +62,10 @@ class Summary {
 
   void describe(const WorkloadSpec& workload) {
     const std::string path = "workload." + workload.name + '.';
+    if (is_of_flows(workload.pattern)) {
+      describe_flows(workload, path + "flows.");
+      return;
+    }
     const double messages = value(path + "messages");
     line(workload.name, fmt::format("{}: {} of {} {} completed", deed_text(workload),
                                     count_text(value(path + "completed")), count_text(messages),
@@ -92,6 +96,20 @@ class Summary {
                          count_text(std::round(value(path + "message_rate")))));
   }
 
+  void describe_flows(const WorkloadSpec& workload, const std::string& path) {
+    line(workload.name,
+         fmt::format("{}: {} of {} flows ended", deed_text(workload),
+                     count_text(value(path + "finished")), count_text(value(path + "count"))));
+    troubles(path);
+    if (value(path + "finished") == 0) return;
+    line("", fmt::format("completion time p50 {}, p99 {}, max {}", text(path + "fct.p50"),
+                         text(path + "fct.p99"), text(path + "fct.max")));
+    line("", fmt::format("slowdown p50 {}, p99 {}, max {}", text(path + "slowdown.p50"),
+                         text(path + "slowdown.p99"), text(path + "slowdown.max")));
+    line("",
+         fmt::format("goodput {}, fairness {}", text(path + "goodput"), text(path + "fairness")));
+  }
+
   void describe_guessing(const std::string& path) {
     line("", fmt::format("{} tries, {} refused; each puts the queue pairs of both ends in error",
                          count_text(value(path + "tries")), count_text(value(path + "naks"))));
@@ -108,11 +126,12 @@ class Summary {
     double frames = 0;
     double headers = 0;
     for (const HostSpec& host : run_.setup.hosts)
-      for (std::size_t i = 0; i < host.nics.size(); ++i) {
-        const std::string port = fmt::format("host.{}.nic{}.port.", host.name, i);
-        frames += value(port + "tx_bytes");
-        headers += value(port + "tx_header_bytes");
-      }
+      for (const std::string& name : host.machine_names())
+        for (std::size_t i = 0; i < host.nics.size(); ++i) {
+          const std::string port = fmt::format("host.{}.nic{}.port.", name, i);
+          frames += value(port + "tx_bytes");
+          headers += value(port + "tx_header_bytes");
+        }
     line("wire", fmt::format("{}; routable: {}; headers {} of {} sent", packet_format_name(fabric),
                              is_routable(fabric) ? "yes" : "no (RoCEv1 has no IP header)",
                              short_text(headers, Unit::kBytes), short_text(frames, Unit::kBytes)));

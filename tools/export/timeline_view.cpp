@@ -46,9 +46,11 @@ class View {
       return w.from == workload.front().from && w.to == workload.front().to;
     });
     for (const WorkloadSpec& w : workload) messages_ += messages_of(w);
-    for (const HostSpec& host : run.setup.hosts) hosts_.push_back(host.name);
-    from_ = workload.empty() || !one_way ? "the writer" : workload.front().from;
-    to_ = workload.empty() || !one_way ? "the target" : workload.front().to;
+    for (const HostSpec& host : run.setup.hosts)
+      for (const std::string& name : host.machine_names()) hosts_.push_back(name);
+    const bool named = !workload.empty() && !is_of_flows(workload.front().pattern) && one_way;
+    from_ = !named ? "the writer" : workload.front().from;
+    to_ = !named ? "the target" : workload.front().to;
     if (!workload.empty()) {
       operation_ = operation_in(workload.front());
       handed_over_ = handed_over_text(workload.front());

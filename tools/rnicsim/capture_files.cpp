@@ -23,13 +23,6 @@ ConfigError refused(const std::string& file, const std::string& why) {
   return ConfigError(std::move(detail));
 }
 
-std::string with_name(const std::string& file, std::string name) {
-  std::replace(name.begin(), name.end(), '/', '_');
-  const fs::path path(file);
-  return (path.parent_path() / (path.stem().string() + "." + name + path.extension().string()))
-      .string();
-}
-
 void check_ports(const std::string& glob, const Scenario& run) {
   if (!ports_matching(run, glob).empty()) return;
   ConfigError::Detail detail;
@@ -41,6 +34,13 @@ void check_ports(const std::string& glob, const Scenario& run) {
 
 }  // namespace
 
+std::string file_of_run(const std::string& file, std::string name) {
+  std::replace(name.begin(), name.end(), '/', '_');
+  const fs::path path(file);
+  return (path.parent_path() / (path.stem().string() + "." + name + path.extension().string()))
+      .string();
+}
+
 CaptureFiles::CaptureFiles(const std::string& file, const std::string& port_glob,
                            const std::vector<ScenarioFile>& scenarios) {
   const bool single = scenarios.size() == 1 && scenarios[0].runs.size() == 1;
@@ -49,7 +49,7 @@ CaptureFiles::CaptureFiles(const std::string& file, const std::string& port_glob
       for (const Scenario& run : scenario.runs) {
         const std::string name =
             run.variant.empty() ? scenario.name : scenario.name + "." + run.variant;
-        add(single ? file : with_name(file, name), port_glob, run);
+        add(single ? file : file_of_run(file, name), port_glob, run);
       }
     }
   } catch (...) {

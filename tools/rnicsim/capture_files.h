@@ -12,6 +12,9 @@
 
 namespace rnicsim {
 
+/// Which file of several a run has: `file` with the run's name before its ending.
+std::string file_of_run(const std::string& file, std::string run);
+
 class CaptureFiles {
  public:
   CaptureFiles() = default;

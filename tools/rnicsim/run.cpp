@@ -2,12 +2,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "model/quantity.h"
 #include "scenarios/engine/result_document.h"
+#include "tools/export/hpcc_output.h"
 #include "tools/export/terminal.h"
 #include "tools/rnicsim/capture_files.h"
 #include "tools/rnicsim/commands.h"
@@ -49,6 +51,11 @@ OptionList run_options() {
                         "write the packets at the ports to FILE (pcapng), one file a run");
   options.add_options()("pcap-port", text()->value_name("GLOB"),
                         "only ports whose name matches, e.g. host.A.nic0");
+  options.add_options()("fct", text()->value_name("FILE"),
+                        "write when flows began and ended to FILE, as HPCC's fct.txt, one file a "
+                        "run");
+  options.add_options()("pfc", text()->value_name("FILE"),
+                        "write when ports were paused to FILE, as HPCC's pfc.txt, one file a run");
   return options;
 }
 
@@ -77,6 +84,7 @@ RunnerOptions runner_options(const OptionValues& values) {
   RunnerOptions runner;
   runner.jobs = jobs_of(values);
   runner.progress = values.count("quiet") == 0;
+  runner.pauses = values.count("pfc") != 0;
   EventLogOptions log;
   read_time(values, "from", log.from);
   read_time(values, "until", log.until);
@@ -100,6 +108,28 @@ std::unique_ptr<CaptureFiles> capture_files(const OptionValues& values,
   }
   return std::make_unique<CaptureFiles>(values["pcap"].as<std::string>(),
                                         port ? values["pcap-port"].as<std::string>() : "*", files);
+}
+
+/// A folder that cannot be written to is known before hours have gone into a run.
+void check_place_of(const OptionValues& values, const char* option) {
+  if (values.count(option) == 0) return;
+  const std::filesystem::path file(values[option].as<std::string>());
+  if (!file.has_filename()) throw UsageError(std::string("--") + option + ": expected a file");
+  if (file.has_parent_path()) check_output_folder(file.parent_path().string());
+}
+
+template <class Text>
+void write_for_each(const OptionValues& values, const char* option,
+                    const std::vector<JudgedRun>& runs, const Text& text_of) {
+  if (values.count(option) == 0) return;
+  const auto& file = values[option].as<std::string>();
+  for (const JudgedRun& run : runs) {
+    std::string name = run.scenario;
+    if (!run.setup.variant.empty()) name += '.' + run.setup.variant;
+    const std::filesystem::path path(runs.size() == 1 ? file : file_of_run(file, name));
+    const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+    write_output_file(folder, path.filename().string(), text_of(run.result));
+  }
 }
 
 bool wants_colour() {
@@ -135,6 +165,8 @@ int run_command(const Arguments& arguments) {
   const bool quiet = values->count("quiet") != 0;
   const RunnerOptions runner = runner_options(*values);
   if (values->count("out") != 0) check_output_folder((*values)["out"].as<std::string>());
+  check_place_of(*values, "fct");
+  check_place_of(*values, "pfc");
 
   std::vector<ScenarioFile> files;
   files.reserve(names.size());
@@ -145,6 +177,8 @@ int run_command(const Arguments& arguments) {
     for (JudgedRun& run : of_file) runs.push_back(std::move(run));
 
   captures->keep();
+  write_for_each(*values, "fct", runs, [](const RunResult& run) { return fct_text(run.flows); });
+  write_for_each(*values, "pfc", runs, [](const RunResult& run) { return pfc_text(run.pauses); });
   const std::string document = to_lines(result_document(runs));
   if (values->count("out") != 0)
     write_output_file((*values)["out"].as<std::string>(), "result.json", document);

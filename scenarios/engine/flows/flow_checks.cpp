@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/flows/flow_checks.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+#include "fabric/hpcc_topology.h"
+#include "fabric/text_lines.h"
+#include "fabric/topology_builder.h"
+#include "model/json_path.h"
+#include "model/random.h"
+#include "scenarios/engine/flows/flow_file.h"
+#include "scenarios/engine/flows/flow_patterns.h"
+#include "scenarios/engine/scenario_checks.h"
+
+namespace rnicsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string in_folder(const std::string& folder, const std::string& file) {
+  return (fs::path(folder) / file).string();
+}
+
+/// The first NIC of each host: its name, its end point, and the rate of its cable.
+struct HostEnds {
+  std::vector<std::string> names;
+  std::vector<std::uint32_t> end_points;
+};
+
+HostEnds host_ends(const Scenario& scenario) {
+  HostEnds ends;
+  std::uint32_t nic = 0;
+  for (const HostSpec& host : scenario.hosts) {
+    for (std::string& name : host.machine_names()) {
+      ends.names.push_back(std::move(name));
+      ends.end_points.push_back(nic);
+      nic += static_cast<std::uint32_t>(host.nics.size());
+    }
+  }
+  return ends;
+}
+
+/// By end point. Only the rates: everything else that a cable has does not matter here.
+std::vector<BitRate> link_rates(const Scenario& scenario) {
+  const Topology topology =
+      build_topology(scenario.fabric.topology, end_point_names(scenario.machines()));
+  std::vector<BitRate> rates;
+  for (std::uint32_t i = 0; i < topology.end_points(); ++i) {
+    const std::vector<std::uint32_t>& links = topology.node(i).links;
+    const bool own = !links.empty() && topology.links()[links[0]].own.rate;
+    rates.push_back(own ? *topology.links()[links[0]].own.rate : scenario.fabric.link.config.rate);
+  }
+  return rates;
+}
+
+FlowRequest request_of(const WorkloadSpec& w, const Scenario& scenario) {
+  FlowRequest request;
+  request.pattern = w.pattern;
+  request.from = w.senders;
+  request.to = w.receivers;
+  request.seed = seed_for(scenario.seed, w.name);
+  request.sizes = distribution_of(w).value_or(FlowSizes::always(w.size));
+  request.count = w.count;
+  request.in_flight = w.in_flight.value_or(1);
+  request.load = w.load.value_or(1);
+  request.duration = w.duration;
+  if (w.pattern == WorkloadPattern::kPoisson) request.rates = link_rates(scenario);
+  return request;
+}
+
+/// Which end point has that id in a file of flows.
+std::vector<std::uint32_t> end_points_by_id(const Scenario& scenario) {
+  const std::vector<std::uint32_t> ids = node_ids(scenario);
+  std::vector<std::uint32_t> by_id;
+  for (const std::uint32_t end_point : host_ends(scenario).end_points) {
+    const std::uint32_t id = ids[end_point];
+    if (id >= by_id.size()) by_id.resize(id + 1, Flow::kNone);
+    if (by_id[id] == Flow::kNone) by_id[id] = end_point;
+  }
+  return by_id;
+}
+
+class FlowChecker {
+ public:
+  FlowChecker(const JsonNode& document, const std::string& path, WorkloadSpec& workload,
+              const Scenario& scenario)
+      : document_(document), path_(path), w_(workload), scenario_(scenario) {}
+
+  void run() {
+    w_.folder = fs::path(nearest_node(document_, path_).file()).parent_path().string();
+    check_keys();
+    if (w_.pattern == WorkloadPattern::kFlowFile) {
+      plan_flows(w_, scenario_);
+      return;
+    }
+    w_.senders = hosts("from", w_.from_rule);
+    w_.receivers = hosts("to", w_.to_rule);
+    check_distribution();
+    const std::string problem = flow_problem(request_of(w_, scenario_));
+    if (!problem.empty()) fail(w_.to_rule == nullptr ? "pattern" : "to", problem);
+  }
+
+ private:
+  [[noreturn]] void fail(const char* key, std::string problem, std::string nearest = {}) const {
+    fail_check(document_, path_ + '.' + key, std::move(problem), std::move(nearest));
+  }
+  void require(bool holds, const char* key, const std::string& problem) const {
+    if (!holds) fail(key, problem);
+  }
+
+  void check_keys() const {
+    const WorkloadSpec untouched;
+    const bool poisson = w_.pattern == WorkloadPattern::kPoisson;
+    const bool file = w_.pattern == WorkloadPattern::kFlowFile;
+    static constexpr const char* kInFile = "the file says it";
+    require(poisson || !w_.load, "load", "belongs to the pattern \"poisson\"");
+    require(poisson || !w_.duration, "duration", "belongs to the pattern \"poisson\"");
+    require(!poisson || w_.load.has_value(), "load",
+            "missing; it must be given: the share of its link that a sender offers");
+    require(!w_.duration || w_.count == untouched.count, "count",
+            "either a count or a duration ends a poisson workload");
+    require(!poisson || !w_.in_flight, "in_flight", "flows of poisson do not wait for one another");
+    require(file || !w_.file, "file", "belongs to the pattern \"flow_file\"");
+    require(!file || w_.file.has_value(), "file", "missing; it must be given");
+    require(!file || w_.from_rule == nullptr, "from", kInFile);
+    require(!file || w_.to_rule == nullptr, "to", kInFile);
+    require(!file || w_.size == untouched.size, "size", kInFile);
+    require(!file || w_.count == untouched.count, "count", kInFile);
+    require(!file || !w_.in_flight, "in_flight", kInFile);
+    require(!file || !w_.cdf, "cdf", kInFile);
+    require(!w_.cdf || w_.size == untouched.size, "size", "either `size` or `cdf` says it");
+    require(w_.size != Bytes(0), "size", "a flow has at least 1 B");
+    require(w_.pattern != WorkloadPattern::kIncast || w_.to_rule != nullptr, "to",
+            "missing; it must be given (the host that all others send to)");
+  }
+
+  /// A name without a dot or slash is meant to be one that is built in.
+  void check_distribution() const {
+    if (!w_.cdf || FlowSizes::built_in(*w_.cdf)) return;
+    if (w_.cdf->find_first_of("./") == std::string::npos) {
+      const std::vector<std::string> known = FlowSizes::built_in_names();
+      fail("cdf",
+           "unknown distribution " + in_quotes(*w_.cdf) + "; known: " + one_of_text(known) +
+               ", or a file",
+           nearest_of(*w_.cdf, known));
+    }
+    distribution_of(w_);
+  }
+
+  /// End points of the hosts that a name, a glob or a list of such stands for, each once.
+  std::vector<std::uint32_t> hosts(const char* key, const AnyJson& rule) const {
+    const HostEnds all = host_ends(scenario_);
+    if (rule == nullptr) return all.end_points;
+    std::vector<bool> chosen(all.names.size());
+    const auto choose = [&](const JsonNode& node, const std::string& path) {
+      if (!node.is_string()) throw error_at(node, path, "a host's name", node.found_text());
+      bool any = false;
+      for (std::size_t i = 0; i < all.names.size(); ++i) {
+        if (fnmatch(node.text().c_str(), all.names[i].c_str(), 0) != 0) continue;
+        chosen[i] = true;
+        any = true;
+      }
+      if (!any)
+        fail_check(document_, path, "unknown host " + in_quotes(node.text()),
+                   nearest_of(node.text(), all.names));
+    };
+    const std::string place = path_ + '.' + key;
+    if (rule->is_string()) choose(*rule, place);
+    for (std::size_t i = 0; i < rule->children().size(); ++i)
+      choose(rule->children()[i], place + '.' + std::to_string(i));
+    std::vector<std::uint32_t> ends;
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      if (chosen[i]) ends.push_back(all.end_points[i]);
+    if (ends.empty()) fail(key, "an empty list");
+    return ends;
+  }
+
+  const JsonNode& document_;
+  const std::string& path_;
+  WorkloadSpec& w_;
+  const Scenario& scenario_;
+};
+
+}  // namespace
+
+std::optional<FlowSizes> distribution_of(const WorkloadSpec& workload) {
+  if (!workload.cdf) return std::nullopt;
+  if (auto known = FlowSizes::built_in(*workload.cdf)) return known;
+  const std::string file = in_folder(workload.folder, *workload.cdf);
+  return FlowSizes::read(read_text_file(file), file);
+}
+
+FlowPlan plan_flows(const WorkloadSpec& workload, const Scenario& scenario) {
+  if (workload.pattern != WorkloadPattern::kFlowFile)
+    return make_flows(request_of(workload, scenario));
+  const std::string file = in_folder(workload.folder, *workload.file);
+  return read_flow_file(read_text_file(file), file, end_points_by_id(scenario));
+}
+
+std::vector<std::uint32_t> node_ids(const Scenario& scenario) {
+  std::vector<std::uint32_t> ids(end_point_names(scenario.machines()).size());
+  std::iota(ids.begin(), ids.end(), 0);
+  const TopologyConfig& topology = scenario.fabric.topology;
+  if (!topology.hpcc) return ids;
+  const std::vector<std::uint32_t> hosts =
+      read_hpcc_topology(read_text_file(topology.hpcc->file), topology.hpcc->file).nic_hosts();
+  std::copy_n(hosts.begin(), std::min(hosts.size(), ids.size()), ids.begin());
+  return ids;
+}
+
+void check_flows(const JsonNode& document, const std::string& path, WorkloadSpec& workload,
+                 const Scenario& scenario) {
+  FlowChecker(document, path, workload, scenario).run();
+}
+
+}  // namespace rnicsim

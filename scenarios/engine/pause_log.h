@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// When ports were stopped by pauses and went on, as HPCC's scripts want to know it: at the port
+// that obeys, which is the one that received the pause frame. A pause that is refreshed is one
+// record; one that runs out goes on as if it had been told to.
+#pragma once
+
+#include <vector>
+
+#include "fabric/topology.h"
+#include "model/pause.h"
+#include "model/scheduler.h"
+#include "scenarios/engine/run_result.h"
+#include "scenarios/engine/scenario.h"
+
+namespace rnicsim {
+
+class PauseLog : public PauseObserver {
+ public:
+  PauseLog(Scheduler& scheduler, const Scenario& scenario, const Topology& topology);
+  void pause_changed(Port port, std::uint8_t priority, bool paused) override {
+    records_.push_back(
+        {scheduler_.now(), ids_[port.node], port.node >= end_points_, port.port, priority, paused});
+  }
+  std::vector<PauseRecord> take() { return std::move(records_); }
+
+ private:
+  Scheduler& scheduler_;
+  std::uint32_t end_points_;
+  std::vector<std::uint32_t> ids_;  ///< by node of the topology
+  std::vector<PauseRecord> records_;
+};
+
+}  // namespace rnicsim
