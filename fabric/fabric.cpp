@@ -66,10 +66,12 @@ void Fabric::build_switches(const Wiring& wiring, const FabricConfig& config) {
           {link.rate, link.propagation(), link.mtu, response_of(topology_.peer({node, p}))});
     }
     const std::string name = "fabric_" + here.name;
-    switches_.push_back(std::make_unique<Switch>(
-        name.c_str(),
-        Switch::Wiring{wiring.scheduler, wiring.packets, switch_index(node), wiring.seed},
-        config.switches[switch_index(node)], ports));
+    switches_.push_back(with_path_prefix("fabric.switch.", [&] {
+      return std::make_unique<Switch>(
+          name.c_str(),
+          Switch::Wiring{wiring.scheduler, wiring.packets, switch_index(node), wiring.seed},
+          config.switches[switch_index(node)], ports);
+    }));
     switches_.back()->set_routes(routes_, node, topology_.end_points());
   }
 }

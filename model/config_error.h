@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rnicsim {
@@ -30,6 +31,19 @@ class ConfigError : public std::runtime_error {
  private:
   Detail detail_;
 };
+
+/// Runs `build`; an error in it that has no file yet gets `prefix` before its path.
+template <class Build>
+auto with_path_prefix(const std::string& prefix, Build build) {
+  try {
+    return build();
+  } catch (const ConfigError& error) {
+    if (!error.detail().file.empty()) throw;
+    ConfigError::Detail detail = error.detail();
+    detail.path = prefix + detail.path;
+    throw ConfigError(std::move(detail));
+  }
+}
 
 /// In double quotes, shortened to what fits a message.
 std::string in_quotes(std::string_view text);

@@ -14,12 +14,9 @@ PortIdentity port_identity(std::uint16_t nic, const FabricSpec& fabric) {
   const std::uint32_t number = nic + 1U;
   PortIdentity identity;
   identity.number = nic;
-  identity.mac = {0x02,  // locally administered
-                  0,
-                  0,
-                  0,
-                  static_cast<std::uint8_t>(number >> 8),
-                  static_cast<std::uint8_t>(number)};
+  identity.mac = {
+      0x02,  // locally administered
+      0,    0, 0, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)};
   identity.ip = abi::Ipv4Address(10u << 24 | number);
   identity.link_layer = fabric.link_layer;
   identity.ip_version = fabric.ip_version;
@@ -88,7 +85,9 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
                            cable.propagation,
                            cable.mtu,
                            cable.response_time};
-    auto nic = std::make_unique<Nic>(name.c_str(), wiring, spec.nics[i].config);
+    auto nic = with_path_prefix("hosts." + spec.name + ".nics." + std::to_string(i) + ".", [&] {
+      return std::make_unique<Nic>(name.c_str(), wiring, spec.nics[i].config);
+    });
     PcieLink& pcie = server.host->pcie(static_cast<unsigned>(i));
     nic->dma.bind(pcie.dma_socket);
     pcie.mmio().socket.bind(nic->bar);
