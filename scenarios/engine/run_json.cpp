@@ -12,10 +12,13 @@ namespace rnicsim {
 namespace {
 
 using Json = nlohmann::ordered_json;
+/// What is read has no order to keep, and thousands of hosts have many metrics: the ordered kind
+/// looks for a key one by one.
+using Parsed = nlohmann::json;
 
-Time time_of(const Json& ps) { return Time::ps(ps.get<std::int64_t>()); }
+Time time_of(const Parsed& ps) { return Time::ps(ps.get<std::int64_t>()); }
 
-TimelineRecord record_of(const Json& json) {
+TimelineRecord record_of(const Parsed& json) {
   TimelineRecord record;
   json.at("step").get_to(record.step);
   json.at("part").get_to(record.part);
@@ -34,7 +37,7 @@ TimelineRecord record_of(const Json& json) {
   return record;
 }
 
-FlowRecord flow_of(const Json& json) {
+FlowRecord flow_of(const Parsed& json) {
   const auto time = [&](const char* key) {
     return json.at(key).is_null() ? Time::never() : time_of(json.at(key));
   };
@@ -46,7 +49,7 @@ FlowRecord flow_of(const Json& json) {
   flow.start = time("start_ps");
   flow.finish = time("finish_ps");
   flow.ideal = time("ideal_ps");
-  const Json& nodes = json.at("nodes");
+  const Parsed& nodes = json.at("nodes");
   nodes[0].get_to(flow.from_node);
   nodes[1].get_to(flow.to_node);
   nodes[2].get_to(flow.source_port);
@@ -54,9 +57,9 @@ FlowRecord flow_of(const Json& json) {
   return flow;
 }
 
-Metric metric_of(const Json& json) {
+Metric metric_of(const Parsed& json) {
   Metric metric;
-  const Json& value = json.at("value");
+  const Parsed& value = json.at("value");
   metric.exact = value.is_number_integer();
   if (metric.exact)
     metric.value = value.get<std::uint64_t>();
@@ -97,10 +100,13 @@ Json timeline_to_json(const std::vector<TimelineRecord>& timeline) {
 }
 
 Json metrics_to_json(const std::map<std::string, Metric>& metrics) {
+  // Paths are there once each, so nobody need look for them.
   Json object = Json::object();
+  Json::object_t::Container& members = object.get_ref<Json::object_t&>();
+  members.reserve(metrics.size());
   for (const auto& [path, metric] : metrics) {
     const Json value = metric.exact ? Json(metric.value) : Json(metric.real);
-    object[path] = {{"value", value}, {"unit", unit_name(metric.unit)}};
+    members.emplace_back(path, Json{{"value", value}, {"unit", unit_name(metric.unit)}});
   }
   return object;
 }
@@ -153,21 +159,21 @@ std::string run_to_text(const RunResult& result) {
 }
 
 RunResult run_from_text(const std::string& text) {
-  const Json run = Json::parse(text);
+  const Parsed run = Parsed::parse(text);
   RunResult result;
   result.end = time_of(run.at("end_ps"));
   run.at("callbacks").get_to(result.callbacks);
   run.at("data_packets").get_to(result.data_packets);
   run.at("packet_hops").get_to(result.packet_hops);
-  for (const Json& record : run.at("timeline")) result.timeline.push_back(record_of(record));
+  for (const Parsed& record : run.at("timeline")) result.timeline.push_back(record_of(record));
   for (const auto& [path, metric] : run.at("metrics").items())
     result.metrics.emplace(path, metric_of(metric));
-  for (const Json& violation : run.at("violations"))
+  for (const Parsed& violation : run.at("violations"))
     result.violations.push_back(
         {violation.at("kind").get<std::string>(), violation.at("where").get<std::string>(),
          time_of(violation.at("when_ps")), violation.at("text").get<std::string>()});
-  for (const Json& flow : run.at("flows")) result.flows.push_back(flow_of(flow));
-  for (const Json& p : run.at("pauses"))
+  for (const Parsed& flow : run.at("flows")) result.flows.push_back(flow_of(flow));
+  for (const Parsed& p : run.at("pauses"))
     result.pauses.push_back({time_of(p[0]), p[1].get<std::uint32_t>(), p[2].get<bool>(),
                              p[3].get<std::uint32_t>(), p[4].get<std::uint8_t>(),
                              p[5].get<bool>()});

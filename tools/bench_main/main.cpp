@@ -199,8 +199,8 @@ std::vector<Row> rows_of(const Workload& workload, const Measured& m) {
   if (workload.counts_data_packets)
     rows.push_back({"callbacks per data packet", callbacks / packets, workload.target_callbacks,
                     false, "{:.2f}"});
-  else
-    rows.push_back({"callbacks per packet-hop", callbacks / hops, 0, false, "{:.2f}"});
+  rows.push_back({"callbacks per packet-hop", callbacks / hops, workload.target_callbacks_per_hop,
+                  false, "{:.2f}"});
   rows.push_back({"peak memory, MiB", m.memory_mib, workload.target_memory_mib, false, "{:.1f}"});
   return rows;
 }
