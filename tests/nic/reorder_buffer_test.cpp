@@ -59,7 +59,8 @@ struct Bench {
   Scheduler scheduler{"scheduler"};
   Clock clock{Frequency::mhz(400)};
   PacketPool pool;
-  MacRx mac_rx{scheduler, clock, MacRxConfig{}, "mac_rx"};
+  MacTx mac_tx{{scheduler, pool, BitRate::gbps(100), {}}, {}, {}};
+  MacRx mac_rx{{scheduler, clock, mac_tx, {BitRate::gbps(100)}, "mac_rx"}, {}, {}};
   Sink sink;
   ReorderBuffer buffer;
   ReorderWindow window;
