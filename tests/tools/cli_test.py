@@ -361,7 +361,8 @@ class Others(CommandLine):
         self.assertEqual(self.run_here("schema", "--out", "s"), (0, "", ""))
         self.assertEqual(sorted(p.name for p in (self.folder / "s").iterdir()),
                          ["host_preset.schema.json", "link_preset.schema.json",
-                          "nic_preset.schema.json", "scenario.schema.json"])
+                          "nic_preset.schema.json", "scenario.schema.json",
+                          "switch_preset.schema.json"])
 
     FLOWS = """{
   "hosts": [ { "name": "h", "count": 3 } ],
