@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "fabric/topology_builder.h"
 
+#include <algorithm>
+
 #include "fabric/clos_topology.h"
 #include "fabric/explicit_topology.h"
 #include "fabric/hpcc_topology.h"
@@ -17,6 +19,16 @@ std::string host_of(const std::string& end_point) {
   return end_point.substr(0, end_point.rfind('.'));
 }
 
+/// "A, B and 3 more"
+std::string listed(const Names& nics) {
+  constexpr std::size_t kShown = 4;
+  if (nics.empty()) return "none";
+  std::string text = nics[0];
+  for (std::size_t i = 1; i < std::min(nics.size(), kShown); ++i) text += ", " + nics[i];
+  if (nics.size() > kShown) text += " and " + std::to_string(nics.size() - kShown) + " more";
+  return text;
+}
+
 Topology back_to_back(const Names& nics) {
   const std::size_t half = nics.size() / 2;
   std::size_t first_host = 0;
@@ -25,8 +37,8 @@ Topology back_to_back(const Names& nics) {
   for (std::size_t i = half; two_hosts && i < nics.size(); ++i)
     two_hosts = host_of(nics[i]) == host_of(nics[half]);
   if (!two_hosts)
-    throw topology_error("topology", "back_to_back needs 2 hosts with equally many NICs, found " +
-                                         std::to_string(nics.size()) + " NICs that are not so");
+    throw topology_error(
+        "topology", "back_to_back needs 2 hosts with equally many NICs, found " + listed(nics));
   Topology topology(nics);
   for (std::size_t i = 0; i < half; ++i)
     topology.connect(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(half + i),

@@ -227,7 +227,7 @@ TEST_CASE("queue pairs take turns, a packet each") {
   // The first queue pair has a head start of the doorbell's interval only.
   std::map<std::uint64_t, int> before_last;
   for (std::size_t i = 0; i < 6; ++i)
-    ++before_last[bench.wire.packets[i]->work_request.value() >> 32 & 0xff];
+    ++before_last[bench.wire.packets[i]->work_request.qpn().value()];
   CHECK(before_last[1] == 3);
   CHECK(before_last[2] == 3);
 }

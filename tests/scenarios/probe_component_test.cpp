@@ -16,6 +16,7 @@ TEST_CASE("every host and each of its NICs has a probe component of its own") {
                                          "x.json");
     Scenario scenario = read_scenario(document, {}, presets);
     scenario.hosts[0].nics.push_back(scenario.hosts[0].nics[0]);
+    scenario.fabric.topology.kind = TopologyKind::kStar;
     System system("system", scenario);
     std::string all;
     for (const ProbeComponent& component : system.components())
@@ -25,6 +26,6 @@ TEST_CASE("every host and each of its NICs has a probe component of its own") {
     return all;
   });
   CHECK(text ==
-        "host.A\nhost.A.nic0 0\nhost.A.nic1 1\nhost.B\nhost.B.nic0 2\n"
+        "host.A\nhost.A.nic0 0\nhost.A.nic1 1\nhost.B\nhost.B.nic0 2\nfabric.switch0\n"
         "A 0\nB 3\n");
 }

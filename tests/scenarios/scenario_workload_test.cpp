@@ -81,9 +81,9 @@ TEST_CASE("a workload's values must be possible") {
   CHECK(workload_failure(R"("path_mtu": "4096 B")", R"(, "fabric": {"link": {"mtu": "4174 B"}})") ==
         "no error");
   CHECK(workload_failure(R"("pattern": "pears")") ==
-        "x.json:1: workload.0.pattern: expected \"pairs\", \"perftest\" or \"rkey_guessing\", "
-        "found \"pears\", did "
-        "you mean \"pairs\"?");
+        "x.json:1: workload.0.pattern: expected \"pairs\", \"perftest\", \"rkey_guessing\", "
+        "\"incast\", \"permutation\", \"all_to_all\", \"poisson\" or \"flow_file\", found "
+        "\"pears\", did you mean \"pairs\"?");
   CHECK(workload_failure(R"("operation": "reed")").find("did you mean \"read\"?") !=
         std::string::npos);
   CHECK(workload_failure(R"("warm_up": 1)") ==

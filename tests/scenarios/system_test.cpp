@@ -83,6 +83,7 @@ TEST_CASE("each server has the names, numbers and addresses of its place in the 
 TEST_CASE("NICs are numbered across servers") {
   Scenario scenario = two_servers();
   scenario.hosts[0].nics.resize(2);
+  scenario.fabric.topology.kind = TopologyKind::kStar;
   System system("system", scenario);
   REQUIRE(system.server("A").nics.size() == 2);
   check_identity(system.server("A").ports[0], 0);

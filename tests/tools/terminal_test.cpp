@@ -269,7 +269,7 @@ TEST_CASE("what a scenario says is missed fails a run only when it no longer is"
   run.expectations[0].passed = true;
   CHECK_FALSE(run.passed());
   CHECK(failure_lines(run) ==
-        std::vector<std::string>{"expectation no longer missed: m: expected 1 ns, found 1.500 ns"});
+        std::vector<std::string>{"expectation no longer missed: m: expected 1 ns, found 1.5 ns"});
 }
 
 TEST_CASE("colour appears only where it is asked for") {
