@@ -16,8 +16,7 @@ constexpr std::uint64_t kSmallestPage = 4096;
 
 std::string name_of(WorkRequestId id) {
   if (!id) return "no work request";
-  return fmt::format("work request #{} of qp {} of NIC {}", id.index(), id.qpn().value(),
-                     id.nic());
+  return fmt::format("work request #{} of qp {} of NIC {}", id.index(), id.qpn().value(), id.nic());
 }
 
 }  // namespace

@@ -82,8 +82,9 @@ ReceiveMapping receive_ring_of(const abi::QpContext& context) {
 
 }  // namespace
 
-Driver::Driver(const DriverConfig& config, std::uint16_t nic, Memory& memory, FrameAllocator& frames,
-               MmioPort& mmio, DmaGuard& guard, InterruptController& interrupts)
+Driver::Driver(const DriverConfig& config, std::uint16_t nic, Memory& memory,
+               FrameAllocator& frames, MmioPort& mmio, DmaGuard& guard,
+               InterruptController& interrupts)
     : config_(config),
       nic_(nic),
       memory_(memory),

@@ -103,19 +103,17 @@ bool MacRx::take_room(const Packet& packet, Bytes frame) {
 }
 
 void MacRx::go_on() {
-  for_each_priority(lossless_, [this](std::uint8_t priority) {
-    mac_tx_.pause_requester().xon(priority);
-  });
+  for_each_priority(lossless_,
+                    [this](std::uint8_t priority) { mac_tx_.pause_requester().xon(priority); });
 }
 
 void MacRx::overflow(Bytes wanted) const {
-  throw InvariantBroken(
-      name_, scheduler_.now(),
-      "the receive buffer of " + std::to_string(config_.receive_buffer.count()) +
-          " B overflows: a lossless packet would be dropped; headroom is " +
-          std::to_string((config_.receive_buffer - xoff_).count()) + " B, " +
-          std::to_string((wanted - xoff_).count()) + " B are needed by now",
-      "lossless_drop");
+  throw InvariantBroken(name_, scheduler_.now(),
+                        "the receive buffer of " + std::to_string(config_.receive_buffer.count()) +
+                            " B overflows: a lossless packet would be dropped; headroom is " +
+                            std::to_string((config_.receive_buffer - xoff_).count()) + " B, " +
+                            std::to_string((wanted - xoff_).count()) + " B are needed by now",
+                        "lossless_drop");
 }
 
 void MacRx::report(const MetricScope& scope) const {

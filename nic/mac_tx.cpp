@@ -180,7 +180,8 @@ void MacTx::report(const MetricScope& scope) const {
   scope.bytes("tx_pause_bytes", pauses, "of tx_bytes: pause frames");
   scope.count("tx_void", void_, "packets that had become void before they left");
   scope.time("tx.busy", busy_, "time the wire was taken by sending");
-  scope.time("tx.stalled.wire", waited_, "sum over packets of the wait for the wire, paused or not");
+  scope.time("tx.stalled.wire", waited_,
+             "sum over packets of the wait for the wire, paused or not");
   scope.count("tx.occupancy.max", most_queued_, "most packets waiting in one queue");
   requester_.report(scope);
   listener_.report(scope);

@@ -83,9 +83,7 @@ class MacTx {
     Queue next(Time at) const;
     Ring<Waiting>& at(Queue queue) { return of[static_cast<std::size_t>(queue)]; }
   };
-  PrioritySet may_send() const {
-    return static_cast<PrioritySet>(nonempty_ & ~listener_.paused());
-  }
+  PrioritySet may_send() const { return static_cast<PrioritySet>(nonempty_ & ~listener_.paused()); }
   void arm();
   void start();
   bool send_pause();

@@ -5,16 +5,18 @@ namespace rnicsim {
 
 void PortConfig::describe(Fields& fields) {
   fields.object("priorities", priorities, "which priority a packet has");
-  describe_priorities(fields, "lossless", lossless,
-                      "priorities whose sender is paused before the receive buffer is full; packets "
-                      "of others are dropped when it is");
+  describe_priorities(
+      fields, "lossless", lossless,
+      "priorities whose sender is paused before the receive buffer is full; packets "
+      "of others are dropped when it is");
   fields.list("weights", weights, ListLimits{0, kPriorities},
               "priorities that share bandwidth by weight (ETS); those not listed are strict, the "
               "highest number first");
   fields.object("pause", pause, "how the port pauses and is paused");
-  fields.optional("headroom", headroom, range(Bytes(0), Bytes(1ULL << 30)),
-                  "room of each lossless priority behind XOFF; if not given, what rate, cable, frame "
-                  "size and response time ask for");
+  fields.optional(
+      "headroom", headroom, range(Bytes(0), Bytes(1ULL << 30)),
+      "room of each lossless priority behind XOFF; if not given, what rate, cable, frame "
+      "size and response time ask for");
 }
 
 }  // namespace rnicsim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a NIC's port makes of priorities, the same for sending and receiving: which priority a packet
-// has, which are lossless, how they share the wire, how the port pauses and is paused.
+// What a NIC's port makes of priorities, the same for sending and receiving: which priority a
+// packet has, which are lossless, how they share the wire, how the port pauses and is paused.
 #pragma once
 
 #include <optional>

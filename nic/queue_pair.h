@@ -226,9 +226,7 @@ struct NicQueuePair {
   std::uint64_t receive_asked = 0;  ///< doorbell record read that a packet waits for, 0: none
   std::uint64_t flush_asked = 0;    ///< and that the flushing of receives waits for
 
-  bool has_executed(WorkRequestId id) const {
-    return executed && id.since(executed) <= 0;
-  }
+  bool has_executed(WorkRequestId id) const { return executed && id.since(executed) <= 0; }
   /// A send queue that drains still sends work request `index`, for the first time or again.
   bool has_begun(std::uint32_t index) const { return static_cast<std::int32_t>(index - begun) < 0; }
   bool is_drained() const { return static_cast<std::int32_t>(ended - begun) >= 0; }

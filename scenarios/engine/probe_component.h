@@ -17,7 +17,7 @@ namespace rnicsim {
 
 struct ProbeComponent {
   std::string host;
-  std::string path;                 ///< as in metrics: "host.A", "host.A.nic0"
+  std::string path;                  ///< as in metrics: "host.A", "host.A.nic0"
   std::optional<std::uint16_t> nic;  ///< run-wide number of the NIC, as work requests carry it
 };
 

@@ -254,7 +254,8 @@ TEST_CASE("a part on two pages is two requests at once") {
   CHECK(bench.log == "part 0+200; done; leave 0; ");
 }
 
-TEST_CASE("a prefix and the payload behind it are looked up once, and written one after the other") {
+TEST_CASE(
+    "a prefix and the payload behind it are looked up once, and written one after the other") {
   Scatter bench;
   const Time start = bench.warm();
   DmaEngine::Job job = bench.job(10, {{0, 100}});

@@ -60,9 +60,8 @@ struct Bench {
   Clock clock{Frequency::mhz(400)};
   PacketPool pool;
   MacTx mac_tx{{scheduler, pool, BitRate::gbps(100), {}}, {}, {}};
-  MacRx mac_rx{{scheduler, clock, mac_tx, {BitRate::gbps(100), Time(), Time(), Bytes()}, "mac_rx"},
-               {},
-               {}};
+  MacRx mac_rx{
+      {scheduler, clock, mac_tx, {BitRate::gbps(100), Time(), Time(), Bytes()}, "mac_rx"}, {}, {}};
   Sink sink;
   ReorderBuffer buffer;
   ReorderWindow window;

@@ -113,30 +113,31 @@ TEST_CASE("a WRITE of one packet is steps 4 to 9 with the times at which each be
   t.see_span(kHostB, ProbeKind::kPayloadLanded, 1800_ns, 2000_ns, kFirst, 1024);
   t.see_span(kNicA, ProbeKind::kCqeWritten, 1690_ns, 1950_ns, kFirst, 0);
   t.see(kHostA, ProbeKind::kCompletionPolled, 1970_ns, kFirst, 0, 1024);
-  CHECK(rows(t) == Rows{"4 descriptor: 100-140 A/cpu/verbs data 0 B wr 1000050000000 "
-                        "'descriptor into the send queue'",
-                        "4 doorbell: 140-150 A/cpu/verbs data 8 B wr 1000050000000 "
-                        "'doorbell: one MMIO write, no kernel'",
-                        "4 fetch: 320-850 A/nic/wqe_fetch data 64 B wr 1000050000000 "
-                        "'NIC reads the descriptor by DMA'",
-                        "5 lkey and address: 860-880 A/nic/key_checker data 0 B wr 1000050000000 "
-                        "'lkey checked, address translated'",
-                        "5 payload read: 890-1500 A/nic/requester data 1024 B wr 1000050000000 "
-                        "'payload read from RAM by DMA'",
-                        "6 packets: 1520-1623 A-B/wire/port data 1098 B wr 1000050000000 "
-                        "'packets [address + rkey | data]'",
-                        "7 rkey check: 1600-1610 B/nic/key_checker data 0 B wr 1000050000000 "
-                        "'rkey: valid, domain, bounds, rights'",
-                        "7 translation: 1610-1630 B/nic/translation_cache data 0 B wr 1000050000000 "
-                        "'virtual to physical address'",
-                        "8 DMA write: 1640-2000 B/nic/responder data 1024 B wr 1000050000000 "
-                        "'into the application's memory'",
-                        "9 ACK: 1650-1680 A-B/wire/responder data 0 B wr 1000050000000 "
-                        "'acknowledgement travels back'",
-                        "9 CQE: 1690-1950 A/nic/cqe_writer data 64 B wr 1000050000000 "
-                        "'completion entry into host RAM'",
-                        "9 polled: 1970-1970 A/cpu/verbs data 0 B wr 1000050000000 "
-                        "'the polling CPU finds it'"});
+  CHECK(rows(t) ==
+        Rows{"4 descriptor: 100-140 A/cpu/verbs data 0 B wr 1000050000000 "
+             "'descriptor into the send queue'",
+             "4 doorbell: 140-150 A/cpu/verbs data 8 B wr 1000050000000 "
+             "'doorbell: one MMIO write, no kernel'",
+             "4 fetch: 320-850 A/nic/wqe_fetch data 64 B wr 1000050000000 "
+             "'NIC reads the descriptor by DMA'",
+             "5 lkey and address: 860-880 A/nic/key_checker data 0 B wr 1000050000000 "
+             "'lkey checked, address translated'",
+             "5 payload read: 890-1500 A/nic/requester data 1024 B wr 1000050000000 "
+             "'payload read from RAM by DMA'",
+             "6 packets: 1520-1623 A-B/wire/port data 1098 B wr 1000050000000 "
+             "'packets [address + rkey | data]'",
+             "7 rkey check: 1600-1610 B/nic/key_checker data 0 B wr 1000050000000 "
+             "'rkey: valid, domain, bounds, rights'",
+             "7 translation: 1610-1630 B/nic/translation_cache data 0 B wr 1000050000000 "
+             "'virtual to physical address'",
+             "8 DMA write: 1640-2000 B/nic/responder data 1024 B wr 1000050000000 "
+             "'into the application's memory'",
+             "9 ACK: 1650-1680 A-B/wire/responder data 0 B wr 1000050000000 "
+             "'acknowledgement travels back'",
+             "9 CQE: 1690-1950 A/nic/cqe_writer data 64 B wr 1000050000000 "
+             "'completion entry into host RAM'",
+             "9 polled: 1970-1970 A/cpu/verbs data 0 B wr 1000050000000 "
+             "'the polling CPU finds it'"});
 }
 
 TEST_CASE(

@@ -270,9 +270,9 @@ std::vector<std::string> failure_lines(const JudgedRun& run) {
   std::vector<std::string> lines;
   for (const ExpectationResult& e : run.expectations)
     if (!e.accepted())
-      lines.push_back(fmt::format(
-          "expectation {}: {}: expected {}, found {}", e.passed ? "no longer missed" : "failed",
-          subject_of(e.spec), expected_text(e.spec), exact_text(e.measured, e.unit)));
+      lines.push_back(fmt::format("expectation {}: {}: expected {}, found {}",
+                                  e.passed ? "no longer missed" : "failed", subject_of(e.spec),
+                                  expected_text(e.spec), exact_text(e.measured, e.unit)));
   for (const Violation& v : run.result.violations)
     if (!run.expects(v))
       lines.push_back(fmt::format("{} at {}, {}: {}", v.kind, v.where, short_text(v.when), v.text));

@@ -127,8 +127,7 @@ std::string csv(const std::vector<Row>& rows) {
                        number_to_json(row.result.spec.low.value).dump(),
                        number_to_json(row.result.measured).dump(), unit_name(row.result.unit),
                        row.error() ? fmt::format("{:.6f}", *row.error()) : "",
-                       csv_cell(row.tolerance()), csv_cell(row.verdict()),
-                       csv_cell(row.source()));
+                       csv_cell(row.tolerance()), csv_cell(row.verdict()), csv_cell(row.source()));
   return out;
 }
 
