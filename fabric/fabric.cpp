@@ -22,11 +22,34 @@ std::vector<FaultRule> rules_on(const std::vector<FaultRule>& rules, const std::
   return here;
 }
 
+/// What a topology's file says of a link.
+FaultRule loss_of_file(double probability) {
+  FaultRule rule;
+  rule.name = "error_rate";
+  rule.probability = probability;
+  return rule;
+}
+
+/// With the latencies that the topology itself gives to switches.
+FabricConfig with_own_latencies(FabricConfig config, const Topology& topology) {
+  constexpr Uint128 kPsPerSecond = 1000000000000ULL;
+  for (std::size_t i = 0; i < config.switches.size(); ++i) {
+    const TopologyNode& node = topology.node(topology.end_points() + static_cast<std::uint32_t>(i));
+    SwitchConfig& own = config.switches[i];
+    if (node.latency)
+      own.latency = Cycles(static_cast<std::uint64_t>(
+          (static_cast<Uint128>(node.latency->ps()) * own.clock.hz() + kPsPerSecond - 1) /
+          kPsPerSecond));
+  }
+  return config;
+}
+
 }  // namespace
 
-Fabric::Fabric(const Wiring& wiring, Topology topology, const FabricConfig& config,
+Fabric::Fabric(const Wiring& wiring, Topology topology, const FabricConfig& given,
                const std::vector<Time>& nic_response)
     : topology_(std::move(topology)), routes_(topology_), nic_response_(nic_response) {
+  const FabricConfig config = with_own_latencies(given, topology_);
   for (const TopologyLink& link : topology_.links())
     link_configs_.push_back(config_of(link, config));
   for (const SwitchConfig& each : config.switches)
@@ -98,7 +121,9 @@ void Fabric::build_direction(const Wiring& wiring, PortRef from, PortRef to, std
   const FaultDirection way = number % 2 == 0 ? FaultDirection::kForward : FaultDirection::kBackward;
   Direction direction{from, to, std::make_unique<LinkDirection>(wiring.scheduler, config, number),
                       nullptr};
-  const std::vector<FaultRule> here = rules_on(rules, link_name(number / 2));
+  std::vector<FaultRule> here = rules_on(rules, link_name(number / 2));
+  const double loss = topology_.links()[number / 2].own.loss;
+  if (loss > 0) here.push_back(loss_of_file(loss));
   if (std::any_of(here.begin(), here.end(),
                   [&](const FaultRule& rule) { return rule.acts(way); })) {
     direction.faults = std::make_unique<FaultInjector>(

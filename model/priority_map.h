@@ -33,8 +33,12 @@ class PriorityMap {
  public:
   explicit PriorityMap(const PriorityMapConfig& config);
   std::uint8_t of(const Packet& packet) const {
-    if (from_ == PriorityFrom::kDscp) return by_value_[packet.ipv4.dscp & 63];
-    return packet.tagged ? by_value_[packet.vlan.priority & 7] : std::uint8_t{0};
+    if (from_ == PriorityFrom::kPcp && packet.tagged) return by_value_[packet.vlan.priority & 7];
+    return of_untagged(packet.ipv4.dscp);
+  }
+  /// Of a frame without a tag.
+  std::uint8_t of_untagged(std::uint8_t dscp) const {
+    return from_ == PriorityFrom::kDscp ? by_value_[dscp & 63] : std::uint8_t{0};
   }
 
  private:

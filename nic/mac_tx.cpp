@@ -69,8 +69,8 @@ void MacTx::start() {
   if (armed_ == now) armed_ = Time::never();
   if (wire_.free_at() <= now && !send_pause()) {
     for_each_priority(nonempty_, [&](std::uint8_t priority) {
-      drop_void(queues_[priority], Queue::kResponse);
-      drop_void(queues_[priority], Queue::kRequest);
+      drop_void(priority, Queue::kResponse);
+      drop_void(priority, Queue::kRequest);
       note_empty(priority);
     });
     const int priority = arbiter_.choose(ready_ones(now), nonempty_, [&](std::uint8_t p) {
@@ -110,7 +110,7 @@ void MacTx::send(std::uint8_t priority) {
   const Bytes payload = packet.payload_length;
   count_parts(packet, packet.frame_bytes());
   put_on_wire(std::move(waiting.packet));
-  freed(which, payload);
+  freed(which, {payload, priority});
 }
 
 void MacTx::put_on_wire(PacketRef packet) {
@@ -137,20 +137,20 @@ void MacTx::note_empty(std::uint8_t priority) {
 }
 
 /// What is to be sent again, or not at all, need not leave.
-void MacTx::drop_void(Queues& queues, Queue which) {
-  auto& queue = queues.at(which);
+void MacTx::drop_void(std::uint8_t priority, Queue which) {
+  auto& queue = queues_[priority].at(which);
   while (!queue.empty() && queue.front().epoch.is_over()) {
     const Bytes payload = queue.front().packet->payload_length;
     queue.pop();
     ++void_;
-    freed(which, payload);
+    freed(which, {payload, priority});
   }
 }
 
-void MacTx::freed(Queue queue, Bytes payload) {
+void MacTx::freed(Queue queue, Started started) {
   if (queue == Queue::kResponse) --responses_;
   if (queue == Queue::kRequest && request_started_)
-    request_started_.function(request_started_.object, payload.count());
+    request_started_.function(request_started_.object, started.pack());
   if (queue == Queue::kResponse && response_started_) response_started_();
 }
 

@@ -41,8 +41,17 @@ class MacTx {
   };
   MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& port);
 
-  /// `request_started` runs when a request packet has begun to leave, with its payload's bytes as
-  /// argument (whatever argument it was made with); `response_started` when a response has.
+  /// What is told of a request packet that has begun to leave.
+  struct Started {
+    Bytes payload;
+    std::uint8_t priority;
+    std::uint64_t pack() const { return payload.count() | std::uint64_t{priority} << 32; }
+    static Started unpack(std::uint64_t packed) {
+      return {Bytes(packed & 0xffffffff), static_cast<std::uint8_t>(packed >> 32)};
+    }
+  };
+  /// `request_started` runs when a request packet has begun to leave, with Started as argument
+  /// (whatever argument it was made with); `response_started` when a response has.
   void connect(PacketSink& link, Callback request_started, Callback response_started) {
     link_ = &link;
     request_started_ = request_started;
@@ -62,6 +71,7 @@ class MacTx {
   /// What the other end asks for.
   PauseListener& pause_listener() { return listener_; }
   std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
+  std::uint8_t priority_of_dscp(std::uint8_t dscp) const { return priorities_.of_untagged(dscp); }
   std::uint64_t sent() const { return packets_; }
   std::uint64_t sent_bytes() const { return bytes_.count(); }
 
@@ -88,8 +98,8 @@ class MacTx {
   void start();
   bool send_pause();
   PrioritySet ready_ones(Time at) const;
-  void drop_void(Queues& queues, Queue queue);
-  void freed(Queue queue, Bytes payload);
+  void drop_void(std::uint8_t priority, Queue queue);
+  void freed(Queue queue, Started started);
   void send(std::uint8_t priority);
   void put_on_wire(PacketRef packet);
   void count_parts(const Packet& packet, Bytes frame);

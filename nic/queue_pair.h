@@ -155,6 +155,7 @@ struct NicQueuePair {
   bool started = false;         ///< a packet of it has been made
   bool resumed = false;         ///< the front of to_send begins at `offset`: it is sent again
   bool queued = false;          ///< stands in the transmit scheduler
+  std::uint8_t priority = 0;    ///< at the port, of the last packet made
   bool send_stopped = false;    ///< a message failed at home; nothing more is sent
   bool paused = false;          ///< waits for the time that an RNR NAK asked for
   bool executing = false;       ///< an operation on keys; nothing more is sent until it is done

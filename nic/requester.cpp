@@ -2,6 +2,7 @@
 #include "nic/requester.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "nic/completer.h"
 #include "nic/repeater.h"
@@ -67,7 +68,7 @@ void RequesterConfig::describe(Fields& fields) {
   fields.field("wqe_interval", wqe_interval, range(Time(), Time::ms(1)),
                "least time between the starts of two WQEs of one queue pair");
   fields.field("transmit_buffer", transmit_buffer, range(Bytes(8192), Bytes(1 << 26)),
-               "payload bytes between their turn and the wire");
+               "payload bytes of a priority between their turn and the wire");
   fields.field("ack_request_interval", ack_request_interval, range(1, 1 << 20),
                "packets of a message after which an acknowledgement is asked for");
 }
@@ -82,7 +83,13 @@ Requester::Requester(const Wiring& wiring, const RequesterConfig& config)
       dma_({wiring.scheduler, wiring.clock, wiring.pcie, wiring.key_checker, wiring.elided},
            DmaEngine::Direction::kGather, *this) {}
 
-void Requester::ready(NicQueuePair& qp) { wait_for_turn(qp, w_.scheduler.now()); }
+void Requester::ready(NicQueuePair& qp) {
+  // A datagram has its priority from its own address: there the last packet's stands for the next.
+  const abi::QpContext* context = w_.contexts.peek(qp.qpn.value());
+  if (context != nullptr && context->transport != Transport::kUd)
+    qp.priority = w_.mac.priority_of_dscp(context->dscp);
+  wait_for_turn(qp, w_.scheduler.now());
+}
 
 /// `since`: when the queue pair could have entered the pipeline.
 void Requester::wait_for_turn(NicQueuePair& qp, Time since) {
@@ -99,25 +106,35 @@ void Requester::wait_for_turn(NicQueuePair& qp, Time since) {
 /// it leaves the pipeline, for whoever was ready when it entered: turns follow at the interval.
 void Requester::kick() {
   if (turn_armed_ || tx_scheduler_.empty()) return;
-  if (!has_room()) {
+  const int priority = next_priority();
+  if (priority < 0) {
     if (stalled_since_ == Time::never()) stalled_since_ = w_.scheduler.now();
     return;
   }
-  if (stalled_since_ != Time::never()) {
-    stalled_buffer_ += w_.scheduler.now() - stalled_since_;
-    stalled_since_ = Time::never();
-    room_since_ = w_.scheduler.now();
-  }
+  if (stalled_since_ != Time::never())
+    stalled_buffer_ += w_.scheduler.now() - std::exchange(stalled_since_, Time::never());
+  turn_priority_ = static_cast<std::uint8_t>(priority);
   turn_armed_ = true;
-  const Time ready = std::max(tx_scheduler_.ready_since(), room_since_);
+  const Time ready = ready_since(turn_priority_);
   entered_ = pipeline_.next_entry(ready);
   w_.scheduler.at(context_port_.enter(pipeline_.enter(ready)), call<&Requester::turn>(this));
+}
+
+/// Of the priorities that have room the one that has waited longest; negative: none has.
+int Requester::next_priority() const {
+  int best = -1;
+  for_each_priority(tx_scheduler_.waiting(), [&](std::uint8_t priority) {
+    if (!has_room(priority)) return;
+    if (best < 0 || ready_since(priority) < ready_since(static_cast<std::uint8_t>(best)))
+      best = priority;
+  });
+  return best;
 }
 
 void Requester::turn() {
   turn_armed_ = false;
   if (tx_scheduler_.empty()) return;
-  NicQueuePair& qp = tx_scheduler_.take();
+  NicQueuePair& qp = tx_scheduler_.take(turn_priority_);
   const Qpn qpn = qp.qpn;
   abi::QpContext* context =
       w_.contexts.lookup(qpn.value(), call<&Requester::retry_turn>(this, qpn.value()));
@@ -170,7 +187,7 @@ void Requester::retry_turn(std::uint64_t number) {
   const Qpn qpn(static_cast<std::uint32_t>(number));
   NicQueuePair& qp = w_.qps.at(qpn);
   abi::QpContext* context = w_.contexts.peek(qpn.value());
-  if (context == nullptr || !has_room()) {
+  if (context == nullptr || !has_room(qp.priority)) {
     tx_scheduler_.add(qp, w_.scheduler.now());
     return;
   }
@@ -299,8 +316,10 @@ void Requester::add_job(NicQueuePair& qp, const abi::QpContext& context, WorkReq
   job.ready = w_.scheduler.now();
   job.check.pd = context.pd;
   ++packets_;
-  buffered_ += job.packet->payload_length;
-  most_buffered_ = std::max(most_buffered_, buffered_);
+  qp.priority = w_.mac.priority_of(*job.packet);
+  Bytes& buffered = buffered_[qp.priority];
+  buffered += job.packet->payload_length;
+  most_buffered_ = std::max(most_buffered_, buffered);
   dma_.add(std::move(job));
 }
 
@@ -493,7 +512,9 @@ bool Requester::leave(std::uint64_t, DmaEngine::Job& job) {
   NicQueuePair& qp = *job.qp;
   const bool is_void = job.is_void();
   if (is_void || job.failed != CompletionStatus::kSuccess) {
-    if (job.packet) packet_started(job.packet->payload_length.count());
+    if (job.packet)
+      packet_started(
+          MacTx::Started{job.packet->payload_length, w_.mac.priority_of(*job.packet)}.pack());
     if (is_void) return true;
     const WorkRequestId id = job.id;
     const CompletionStatus failed = job.failed;
@@ -514,8 +535,11 @@ bool Requester::leave(std::uint64_t, DmaEngine::Job& job) {
   return true;
 }
 
-void Requester::packet_started(std::uint64_t payload_bytes) {
-  buffered_ -= Bytes(payload_bytes);
+void Requester::packet_started(std::uint64_t packed) {
+  const MacTx::Started started = MacTx::Started::unpack(packed);
+  const bool was_full = !has_room(started.priority);
+  buffered_[started.priority] -= started.payload;
+  if (was_full) room_since_[started.priority] = w_.scheduler.now();
   kick();
 }
 
@@ -530,7 +554,8 @@ void Requester::report(const MetricScope& scope) const {
              "time in which work waited for transmit buffer");
   scope.time("stalled.header_pipeline", header_pipeline_.stalled(),
              "packets waited for the header pipeline");
-  scope.bytes("occupancy.max", most_buffered_, "most payload bytes between turn and wire");
+  scope.bytes("occupancy.max", most_buffered_,
+              "most payload bytes of one priority between turn and wire");
 }
 
 }  // namespace rnicsim

@@ -4,18 +4,21 @@
 // headers, numbers packets (a READ takes as many PSNs as it has responses), asks for
 // acknowledgements, and gives the packets to the port in order.
 //
-// Pipeline: one packet a turn (tx_scheduler) through `pipeline`; the payload reads of up to
-// `transmit_buffer` bytes are under way at once. A packet whose payload has come passes
-// `header_pipeline` and queues at the port. All packets of the NIC leave in the order of their
-// turns, so a translation miss of one queue pair holds up those behind it.
-// Of one queue pair, WQEs start at least `wqe_interval` apart (the per-QP processing time that
-// bounds the message rate of a single queue pair). A fence waits for the answers to earlier READs
-// and atomics, and so does a READ or atomic beyond max_rd_atomic, and a local invalidate.
-// What is to be sent again alone (repeater) takes the next turn of its queue pair before anything
-// new, even where that has to wait.
-// Operations on keys (key_operations) have no packet; what is behind one starts when it is done.
-// In SQD only WQEs that had their turn before are sent, again if need be.
+// Pipeline: one packet a turn (tx_scheduler) through `pipeline`; of each priority the payload reads
+// of up to `transmit_buffer` bytes are under way at once, so that a paused one stops no other. Of
+// several that may send, the one goes that has waited longest. A packet whose payload has come
+// passes `header_pipeline` and queues at the port. All packets of the NIC leave in the order of
+// their turns, so a translation miss of one queue pair holds up those behind it. Of one queue pair,
+// WQEs start at least `wqe_interval` apart (the per-QP processing time that bounds the message rate
+// of a single queue pair). A fence waits for the answers to earlier READs and atomics, and so does
+// a READ or atomic beyond max_rd_atomic, and a local invalidate. What is to be sent again alone
+// (repeater) takes the next turn of its queue pair before anything new, even where that has to
+// wait. Operations on keys (key_operations) have no packet; what is behind one starts when it is
+// done. In SQD only WQEs that had their turn before are sent, again if need be.
 #pragma once
+
+#include <algorithm>
+#include <array>
 
 #include "model/clock.h"
 #include "model/config_reader.h"
@@ -72,8 +75,8 @@ class Requester : private DmaEngine::Client {
 
   /// The queue pair has decoded WQEs (or may send again).
   void ready(NicQueuePair& qp);
-  /// The port began to send a request packet with this much payload: its buffer is free.
-  void packet_started(std::uint64_t payload_bytes);
+  /// The port began to send a request packet: its buffer is free. `packed`: MacTx::started.
+  void packet_started(std::uint64_t packed);
   /// Packets made so far: those are through when has_passed(made()) holds.
   std::uint64_t made() const { return dma_.next(); }
   bool has_passed(std::uint64_t made) const { return dma_.first() >= made; }
@@ -117,7 +120,13 @@ class Requester : private DmaEngine::Client {
   void copy_inline(NicQueuePair& qp, const SendWqe& wqe, Packet& packet);
   void copy_inline_again(const Repeats& repeats, std::uint64_t offset, Packet& packet);
   static SendWqe& wqe_of(const DmaEngine::Job& job);
-  bool has_room() const { return buffered_ + Bytes(kMaxPathMtu) <= config_.transmit_buffer; }
+  bool has_room(std::uint8_t priority) const {
+    return buffered_[priority] + Bytes(kMaxPathMtu) <= config_.transmit_buffer;
+  }
+  int next_priority() const;
+  Time ready_since(std::uint8_t priority) const {
+    return std::max(tx_scheduler_.ready_since(priority), room_since_[priority]);
+  }
 
   void begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) override;
   bool may_move(std::uint64_t, DmaEngine::Job&) override { return true; }
@@ -139,9 +148,10 @@ class Requester : private DmaEngine::Client {
   TxScheduler tx_scheduler_;
   DmaEngine dma_;
   bool turn_armed_ = false;
-  Time entered_;     ///< when the present turn entered the pipeline
-  Time room_since_;  ///< when the transmit buffer last stopped being full
-  Bytes buffered_;
+  Time entered_;  ///< when the present turn entered the pipeline
+  std::uint8_t turn_priority_ = 0;
+  std::array<Time, kPriorities> room_since_{};  ///< when the buffer last stopped being full
+  std::array<Bytes, kPriorities> buffered_{};
   Bytes most_buffered_;
   std::uint64_t packets_ = 0;
   std::uint64_t messages_ = 0;

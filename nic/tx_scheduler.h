@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Which queue pair sends next: round robin, a packet a turn, among those that have something to
-// send and whose pacing time has come. Takes no time of its own (the requester's pipeline has it).
+// Which queue pair sends next: of each priority round robin, a packet a turn, among those that have
+// something to send and whose pacing time has come. Which priority is the requester's choice. Takes
+// no time of its own (the requester's pipeline has it).
 #pragma once
 
+#include <array>
+
 #include "model/callback.h"
+#include "model/priority_arbiter.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
 #include "nic/queue_pair.h"
@@ -24,10 +28,17 @@ class TxScheduler {
     else
       scheduler_.at(from, call<&TxScheduler::due>(this, qp.qpn.value()));
   }
-  bool empty() const { return ready_.empty(); }
-  /// Since when the next in turn may send. REQUIRES: !empty().
-  Time ready_since() const { return ready_.front().since; }
-  NicQueuePair& take() { return *ready_.take().qp; }
+  bool empty() const { return waiting_ == 0; }
+  /// Priorities that have somebody ready.
+  PrioritySet waiting() const { return waiting_; }
+  /// Since when the next in turn may send. REQUIRES: contains(waiting(), priority).
+  Time ready_since(std::uint8_t priority) const { return ready_[priority].front().since; }
+  NicQueuePair& take(std::uint8_t priority) {
+    NicQueuePair& qp = *ready_[priority].take().qp;
+    if (ready_[priority].empty())
+      waiting_ = static_cast<PrioritySet>(waiting_ & ~priority_bit(priority));
+    return qp;
+  }
 
  private:
   struct Ready {
@@ -38,13 +49,15 @@ class TxScheduler {
     push(qps_.at(Qpn(static_cast<std::uint32_t>(qpn))), scheduler_.now());
   }
   void push(NicQueuePair& qp, Time since) {
-    ready_.push({&qp, since});
+    ready_[qp.priority].push({&qp, since});
+    waiting_ = static_cast<PrioritySet>(waiting_ | priority_bit(qp.priority));
     kick_();
   }
   Scheduler& scheduler_;
   QueuePairTable& qps_;
   Callback kick_;
-  Ring<Ready> ready_;
+  PrioritySet waiting_ = 0;
+  std::array<Ring<Ready>, kPriorities> ready_;
 };
 
 }  // namespace rnicsim

@@ -86,6 +86,7 @@ struct FabricSpec {
   std::optional<OtherLinkSpec> global_link;  ///< between groups of a dragonfly
   SwitchSpec switch_default;                 ///< key "switch"
   std::vector<OtherSwitchSpec> switches;
+  std::string folder;  ///< of the scenario: a topology's file is relative to it
   void describe(Fields& f);
   Bytes smallest_mtu() const;
   /// Of the switch of that name: the last entry that names it, or the default.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/scenario_checks.h"
 
+#include <filesystem>
 #include <map>
 #include <unordered_set>
 
@@ -60,9 +61,12 @@ class Checker {
   }
 
   /// Built once here for the sake of its complaints: they have no place yet.
-  void check_topology() const {
+  void check_topology() {
+    FabricSpec& fabric = scenario_.fabric;
+    fabric.folder =
+        std::filesystem::path(nearest_node(document_, "fabric").file()).parent_path().string();
     try {
-      build_topology(scenario_.fabric.topology, end_point_names(scenario_.machines()));
+      build_topology(fabric.topology, end_point_names(scenario_.machines()), fabric.folder);
     } catch (const ConfigError& error) {
       if (!error.detail().file.empty()) throw;
       fail(join_path("fabric", error.detail().path), error.detail().found, error.detail().nearest);

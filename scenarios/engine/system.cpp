@@ -55,7 +55,8 @@ void System::build_fabric(const Scenario& scenario, const std::vector<HostSpec>&
     for (const NicSpec& nic : machine.nics)
       nic_response.push_back(
           pause_response_time(nic.config.port.pause, scenario.fabric.link.config.rate));
-  Topology topology = build_topology(scenario.fabric.topology, end_point_names(machines));
+  Topology topology =
+      build_topology(scenario.fabric.topology, end_point_names(machines), scenario.fabric.folder);
   const FabricConfig config = fabric_config(scenario.fabric, topology);
   fabric_ = std::make_unique<Fabric>(Fabric::Wiring{scheduler_, packets_, scenario.seed},
                                      std::move(topology), config, nic_response);

@@ -251,6 +251,32 @@ TEST_CASE("a full transmit buffer holds packets back until the wire has taken so
   CHECK(bench.host.metric("requester.occupancy.max") == 8192);
 }
 
+TEST_CASE(
+    "a priority that is paused fills its own transmit buffer and keeps no other from sending") {
+  BenchOptions options;
+  options.nic.requester.transmit_buffer = Bytes(8192);
+  options.nic.port.pause.response_time = Time();
+  test::QpOptions lossless;
+  lossless.dscp = 26;
+  Bench bench(options, lossless);
+  bench.driver().add_qp(Qpn(2), with_mtu(5));
+  PacketRef pause = bench.pool.create();
+  pause->kind = FrameKind::kPause;
+  PauseFrame frame;
+  frame.classes = 1U << 3;
+  frame.quanta.fill(0xffff);
+  pause->pause = frame;
+  bench.host.nic.port().receive(pause);
+  bench.scheduler.run_until(bench.scheduler.now() + 1_us);
+  bench.send(bench.write(0, 5 * 4096));
+  CHECK(bench.wire.packets.empty());
+  bench.driver().post(Qpn(2), bench.write(0, 5 * 4096));
+  bench.driver().ring(Qpn(2));
+  bench.scheduler.run_until(bench.scheduler.now() + 20_us);
+  REQUIRE(bench.wire.packets.size() == 5);
+  for (const PacketRef& packet : bench.wire.packets) CHECK(packet->work_request.qpn() == Qpn(2));
+}
+
 TEST_CASE("payload is read in the order of the packets, cold and warm") {
   BenchOptions options;
   Bench bench(options, with_mtu(3));

@@ -25,8 +25,8 @@ struct Bench {
   void kick() { kicks.push_back(scheduler.now()); }
   void run() { scheduler.run_until(1_ms); }
   Turn take() {
-    const Time since = tx.ready_since();
-    return {tx.take().qpn.value(), since};
+    const Time since = tx.ready_since(0);
+    return {tx.take(0).qpn.value(), since};
   }
   Turns take_all() {
     Turns turns;
@@ -98,7 +98,7 @@ TEST_CASE("those that are added again after each turn take turns round robin") {
   bench.at(10_ns, [&] {
     for (const std::uint32_t number : {4U, 9U, 2U}) bench.tx.add(bench.qp(number), 0_ns);
     for (int i = 0; i < 7; ++i) {
-      NicQueuePair& qp = bench.tx.take();
+      NicQueuePair& qp = bench.tx.take(0);
       order.push_back(qp.qpn.value());
       bench.tx.add(qp, bench.scheduler.now());
     }

@@ -84,12 +84,12 @@ TEST_CASE("the control plane is steps 1 to 3, each record a row of its host, in 
         Rows{"1 start: 2-2 A/app/application control 0 B wr 0 'the application starts'",
              "1 start: 5-5 B/app/application control 0 B wr 0 'the application starts'",
              "2 pin: 10-30 A/cpu/driver control 8192 B wr 0 'the kernel pins every page'",
-             "2 table: 30-41.5 A/cpu/driver control 16 B wr 0 "
-             "'builds the virtual-to-physical table in host RAM'",
-             "2 key: 42-60 A/cpu/driver control 0 B wr 0 "
-             "'issues lkey and rkey, tells the NIC'",
-             "3 hand over: 70-170 B/app/control_channel control 40 B wr 0 "
-             "'over a control channel of configured latency'"});
+             ("2 table: 30-41.5 A/cpu/driver control 16 B wr 0 "
+              "'builds the virtual-to-physical table in host RAM'"),
+             ("2 key: 42-60 A/cpu/driver control 0 B wr 0 "
+              "'issues lkey and rkey, tells the NIC'"),
+             ("3 hand over: 70-170 B/app/control_channel control 40 B wr 0 "
+              "'over a control channel of configured latency'")});
 }
 
 TEST_CASE("a WRITE of one packet is steps 4 to 9 with the times at which each began and ended") {
@@ -114,30 +114,30 @@ TEST_CASE("a WRITE of one packet is steps 4 to 9 with the times at which each be
   t.see_span(kNicA, ProbeKind::kCqeWritten, 1690_ns, 1950_ns, kFirst, 0);
   t.see(kHostA, ProbeKind::kCompletionPolled, 1970_ns, kFirst, 0, 1024);
   CHECK(rows(t) ==
-        Rows{"4 descriptor: 100-140 A/cpu/verbs data 0 B wr 1000050000000 "
-             "'descriptor into the send queue'",
-             "4 doorbell: 140-150 A/cpu/verbs data 8 B wr 1000050000000 "
-             "'doorbell: one MMIO write, no kernel'",
-             "4 fetch: 320-850 A/nic/wqe_fetch data 64 B wr 1000050000000 "
-             "'NIC reads the descriptor by DMA'",
-             "5 lkey and address: 860-880 A/nic/key_checker data 0 B wr 1000050000000 "
-             "'lkey checked, address translated'",
-             "5 payload read: 890-1500 A/nic/requester data 1024 B wr 1000050000000 "
-             "'payload read from RAM by DMA'",
-             "6 packets: 1520-1623 A-B/wire/port data 1098 B wr 1000050000000 "
-             "'packets [address + rkey | data]'",
-             "7 rkey check: 1600-1610 B/nic/key_checker data 0 B wr 1000050000000 "
-             "'rkey: valid, domain, bounds, rights'",
-             "7 translation: 1610-1630 B/nic/translation_cache data 0 B wr 1000050000000 "
-             "'virtual to physical address'",
-             "8 DMA write: 1640-2000 B/nic/responder data 1024 B wr 1000050000000 "
-             "'into the application's memory'",
-             "9 ACK: 1650-1680 A-B/wire/responder data 0 B wr 1000050000000 "
-             "'acknowledgement travels back'",
-             "9 CQE: 1690-1950 A/nic/cqe_writer data 64 B wr 1000050000000 "
-             "'completion entry into host RAM'",
-             "9 polled: 1970-1970 A/cpu/verbs data 0 B wr 1000050000000 "
-             "'the polling CPU finds it'"});
+        Rows{("4 descriptor: 100-140 A/cpu/verbs data 0 B wr 1000050000000 "
+              "'descriptor into the send queue'"),
+             ("4 doorbell: 140-150 A/cpu/verbs data 8 B wr 1000050000000 "
+              "'doorbell: one MMIO write, no kernel'"),
+             ("4 fetch: 320-850 A/nic/wqe_fetch data 64 B wr 1000050000000 "
+              "'NIC reads the descriptor by DMA'"),
+             ("5 lkey and address: 860-880 A/nic/key_checker data 0 B wr 1000050000000 "
+              "'lkey checked, address translated'"),
+             ("5 payload read: 890-1500 A/nic/requester data 1024 B wr 1000050000000 "
+              "'payload read from RAM by DMA'"),
+             ("6 packets: 1520-1623 A-B/wire/port data 1098 B wr 1000050000000 "
+              "'packets [address + rkey | data]'"),
+             ("7 rkey check: 1600-1610 B/nic/key_checker data 0 B wr 1000050000000 "
+              "'rkey: valid, domain, bounds, rights'"),
+             ("7 translation: 1610-1630 B/nic/translation_cache data 0 B wr 1000050000000 "
+              "'virtual to physical address'"),
+             ("8 DMA write: 1640-2000 B/nic/responder data 1024 B wr 1000050000000 "
+              "'into the application's memory'"),
+             ("9 ACK: 1650-1680 A-B/wire/responder data 0 B wr 1000050000000 "
+              "'acknowledgement travels back'"),
+             ("9 CQE: 1690-1950 A/nic/cqe_writer data 64 B wr 1000050000000 "
+              "'completion entry into host RAM'"),
+             ("9 polled: 1970-1970 A/cpu/verbs data 0 B wr 1000050000000 "
+              "'the polling CPU finds it'")});
 }
 
 TEST_CASE(
@@ -150,9 +150,9 @@ TEST_CASE(
     t.see_span(kNicA, ProbeKind::kPacketSent, at, at + 350_ns, kFirst, 4162);
     t.see(kNicB, ProbeKind::kPacketReceived, at + 365_ns, kFirst);
   }
-  CHECK(rows(t) == Rows{"6 packets: 1000-2165 x3 1365 1800 A-B/wire/port data 12486 B "
-                        "wr 1000050000000 'packets [address + rkey | data]; 3: first until "
-                        "1.365, last from 1.800'"});
+  CHECK(rows(t) == Rows{("6 packets: 1000-2165 x3 1365 1800 A-B/wire/port data 12486 B "
+                         "wr 1000050000000 'packets [address + rkey | data]; 3: first until "
+                         "1.365, last from 1.800'")});
 }
 
 TEST_CASE("reads that end out of order keep the earliest end as that of the first") {
@@ -161,9 +161,9 @@ TEST_CASE("reads that end out of order keep the earliest end as that of the firs
   t.see_span(kNicA, ProbeKind::kPayloadReadEnd, 20_ns, 90_ns, kFirst, 512);
   t.see_span(kNicA, ProbeKind::kPayloadReadEnd, 10_ns, 100_ns, kFirst, 512);
   t.see_span(kNicA, ProbeKind::kPayloadReadEnd, 15_ns, 80_ns, kFirst, 512);
-  CHECK(rows(t) == Rows{"5 payload read: 10-100 x3 80 20 A/nic/requester data 1536 B "
-                        "wr 1000050000000 'payload read from RAM by DMA; 3: first until 0.080, "
-                        "last from 0.020'"});
+  CHECK(rows(t) == Rows{("5 payload read: 10-100 x3 80 20 A/nic/requester data 1536 B "
+                         "wr 1000050000000 'payload read from RAM by DMA; 3: first until 0.080, "
+                         "last from 0.020'")});
 }
 
 TEST_CASE("a row of translations says how many waited for the table") {
@@ -172,9 +172,9 @@ TEST_CASE("a row of translations says how many waited for the table") {
   t.see_span(kNicB, ProbeKind::kTranslated, 10_ns, 20_ns, kFirst, 0);
   t.see_span(kNicB, ProbeKind::kTranslated, 20_ns, 620_ns, kFirst, 1);
   t.see_span(kNicB, ProbeKind::kTranslated, 30_ns, 630_ns, kFirst, 1);
-  CHECK(rows(t) == Rows{"7 translation: 10-630 x3 20 30 B/nic/translation_cache data 0 B "
-                        "wr 1000050000000 'virtual to physical address, 2 waited for the table; "
-                        "3: first until 0.020, last from 0.030'"});
+  CHECK(rows(t) == Rows{("7 translation: 10-630 x3 20 30 B/nic/translation_cache data 0 B "
+                         "wr 1000050000000 'virtual to physical address, 2 waited for the table; "
+                         "3: first until 0.020, last from 0.030'")});
 }
 
 TEST_CASE("the answers of a READ are packets on the way back") {
@@ -184,10 +184,10 @@ TEST_CASE("the answers of a READ are packets on the way back") {
   t.see_span(kNicB, ProbeKind::kPacketReceived, 25_ns, 35_ns, kFirst, 78);
   t.see_span(kNicB, ProbeKind::kPacketSent, 700_ns, 780_ns, kFirst, 1086);
   t.see_span(kNicA, ProbeKind::kPacketReceived, 715_ns, 795_ns, kFirst, 1086);
-  CHECK(rows(t) == Rows{"6 packets: 10-35 A-B/wire/port data 78 B wr 1000050000000 "
-                        "'request [address + rkey + length]'",
-                        "6 answers: 700-795 B-A/wire/port data 1086 B wr 1000050000000 "
-                        "'responses [data]'"});
+  CHECK(rows(t) == Rows{("6 packets: 10-35 A-B/wire/port data 78 B wr 1000050000000 "
+                         "'request [address + rkey + length]'"),
+                        ("6 answers: 700-795 B-A/wire/port data 1086 B wr 1000050000000 "
+                         "'responses [data]'")});
 }
 
 TEST_CASE("the completion of a receive is a row beside that of its SEND") {
@@ -197,12 +197,12 @@ TEST_CASE("the completion of a receive is a row beside that of its SEND") {
   t.see_span(kNicB, ProbeKind::kPacketReceived, 25_ns, 35_ns, kFirst, 78);
   t.see_span(kNicB, ProbeKind::kCqeWritten, 50_ns, 90_ns, kFirst, 0);
   t.see_span(kNicA, ProbeKind::kCqeWritten, 60_ns, 100_ns, kFirst, 0);
-  CHECK(rows(t) == Rows{"6 packets: 10-35 A-B/wire/port data 78 B wr 1000050000000 "
-                        "'packets [data]'",
-                        "9 receive CQE: 50-90 B/nic/cqe_writer data 64 B wr 1000050000000 "
-                        "'completion entry of the receive'",
-                        "9 CQE: 60-100 A/nic/cqe_writer data 64 B wr 1000050000000 "
-                        "'completion entry into host RAM'"});
+  CHECK(rows(t) == Rows{("6 packets: 10-35 A-B/wire/port data 78 B wr 1000050000000 "
+                         "'packets [data]'"),
+                        ("9 receive CQE: 50-90 B/nic/cqe_writer data 64 B wr 1000050000000 "
+                         "'completion entry of the receive'"),
+                        ("9 CQE: 60-100 A/nic/cqe_writer data 64 B wr 1000050000000 "
+                         "'completion entry into host RAM'")});
 }
 
 constexpr std::uint64_t kCompletionOfCq3 =
@@ -216,14 +216,14 @@ TEST_CASE(
   t.see(kNicA, ProbeKind::kInterruptSent, 25_ns, kFirst, 1, 32);
   t.see_span(kHostA, ProbeKind::kInterruptTaken, 200_ns, 900_ns, kFirst, 32);
   t.see_span(kHostA, ProbeKind::kProgramWoken, 950_ns, 2_us, {}, 3);
-  CHECK(rows(t) == Rows{"9 event: 10-25 A/nic/event_queue data 64 B wr 1000050000000 "
-                        "'event entry into host RAM'",
-                        "9 interrupt sent: 25-25 A/nic/event_queue data 4 B wr 1000050000000 "
-                        "'MSI-X message: one posted write'",
-                        "9 interrupt: 200-900 A/cpu/interrupts data 0 B wr 1000050000000 "
-                        "'a core takes the interrupt'",
-                        "9 woken: 950-2000 A/cpu/verbs data 0 B wr 1000050000000 "
-                        "'the sleeping program is woken'"});
+  CHECK(rows(t) == Rows{("9 event: 10-25 A/nic/event_queue data 64 B wr 1000050000000 "
+                         "'event entry into host RAM'"),
+                        ("9 interrupt sent: 25-25 A/nic/event_queue data 4 B wr 1000050000000 "
+                         "'MSI-X message: one posted write'"),
+                        ("9 interrupt: 200-900 A/cpu/interrupts data 0 B wr 1000050000000 "
+                         "'a core takes the interrupt'"),
+                        ("9 woken: 950-2000 A/cpu/verbs data 0 B wr 1000050000000 "
+                         "'the sleeping program is woken'")});
 }
 
 TEST_CASE("the receiver's events are rows of their own, those of other work requests none") {
@@ -236,12 +236,12 @@ TEST_CASE("the receiver's events are rows of their own, those of other work requ
   t.see_span(kHostB, ProbeKind::kProgramWoken, 950_ns, 3_us, {}, nic_b << 32 | 3);
   t.see_span(kNicB, ProbeKind::kEventWritten, 4_us, 5_us, kSecond, kCompletionOfCq3);
   t.see_span(kHostB, ProbeKind::kProgramWoken, 6_us, 7_us, {}, nic_b << 32 | 3);
-  CHECK(rows(t) == Rows{"9 receive event: 10-25 B/nic/event_queue data 64 B wr 1000050000000 "
-                        "'event entry of the receive'",
-                        "9 receive interrupt: 200-900 B/cpu/interrupts data 0 B "
-                        "wr 1000050000000 'a core takes the interrupt'",
-                        "9 receive woken: 950-3000 B/cpu/verbs data 0 B wr 1000050000000 "
-                        "'the sleeping receiver is woken'"});
+  CHECK(rows(t) == Rows{("9 receive event: 10-25 B/nic/event_queue data 64 B wr 1000050000000 "
+                         "'event entry of the receive'"),
+                        ("9 receive interrupt: 200-900 B/cpu/interrupts data 0 B "
+                         "wr 1000050000000 'a core takes the interrupt'"),
+                        ("9 receive woken: 950-3000 B/cpu/verbs data 0 B wr 1000050000000 "
+                         "'the sleeping receiver is woken'")});
 }
 
 TEST_CASE("an operation on a key is of step 7, and one that is refused a fault as well") {
@@ -251,12 +251,12 @@ TEST_CASE("an operation on a key is of step 7, and one that is refused a fault a
   t.see_span(kNicA, ProbeKind::kKeyChanged, 70_ns, 90_ns, kSecond, 1);
   t.see(kNicA, ProbeKind::kSendQueueError, 100_ns, {}, 5,
         static_cast<std::uint64_t>(CompletionStatus::kMemoryWindowBindError));
-  CHECK(rows(t) == Rows{"7 key operation: 10-60 A/nic/key_operations data 0 B "
-                        "wr 1000050000000 'window bound or key invalidated'",
-                        "0 fault: 90-90 A/nic/key_operations data 0 B wr 1000050000001 "
-                        "'operation on a key refused'",
-                        "0 fault: 100-100 A/nic/completer data 0 B wr 0 "
-                        "'queue pair 5 goes to SQE: memory window bind error'"});
+  CHECK(rows(t) == Rows{("7 key operation: 10-60 A/nic/key_operations data 0 B "
+                         "wr 1000050000000 'window bound or key invalidated'"),
+                        ("0 fault: 90-90 A/nic/key_operations data 0 B wr 1000050000001 "
+                         "'operation on a key refused'"),
+                        ("0 fault: 100-100 A/nic/completer data 0 B wr 0 "
+                         "'queue pair 5 goes to SQE: memory window bind error'")});
 }
 
 TEST_CASE("what B posts leaves B, and A is its far side") {
@@ -267,14 +267,14 @@ TEST_CASE("what B posts leaves B, and A is its far side") {
   t.see_span(kNicA, ProbeKind::kTranslated, 40_ns, 50_ns, kOfB, 0);
   t.see_span(kNicB, ProbeKind::kTranslated, 5_ns, 6_ns, kOfB, 0);
   t.see(kNicA, ProbeKind::kAckSent, 60_ns, kOfB, 1, 0x1f);
-  CHECK(rows(t) == Rows{"5 lkey and address: 5-6 B/nic/key_checker data 0 B wr 2000050000000 "
-                        "'lkey checked, address translated'",
-                        "6 packets: 10-35 B-A/wire/port data 64 B wr 2000050000000 "
-                        "'packets [address + rkey | data]'",
-                        "7 translation: 40-50 A/nic/translation_cache data 0 B "
-                        "wr 2000050000000 'virtual to physical address'",
-                        "9 ACK: 60-60 B-A/wire/responder data 0 B wr 2000050000000 "
-                        "'acknowledgement travels back'"});
+  CHECK(rows(t) == Rows{("5 lkey and address: 5-6 B/nic/key_checker data 0 B wr 2000050000000 "
+                         "'lkey checked, address translated'"),
+                        ("6 packets: 10-35 B-A/wire/port data 64 B wr 2000050000000 "
+                         "'packets [address + rkey | data]'"),
+                        ("7 translation: 40-50 A/nic/translation_cache data 0 B "
+                         "wr 2000050000000 'virtual to physical address'"),
+                        ("9 ACK: 60-60 B-A/wire/responder data 0 B wr 2000050000000 "
+                         "'acknowledgement travels back'")});
 }
 
 TEST_CASE("only work requests that are tracked have rows, each its own") {
@@ -317,14 +317,14 @@ TEST_CASE("faults of any work request come last, in order of time, with their re
   t.see(kHostA, ProbeKind::kAppStart, 900_ns);
   CHECK(rows(t) ==
         Rows{"1 start: 900-900 A/app/application control 0 B wr 0 'the application starts'",
-             "0 fault: 100-100 B/nic/key_checker data 0 B wr 1000050000001 "
-             "'access refused: address range outside the region'",
-             "0 fault: 200-200 B/nic/responder data 0 B wr 1000050000001 "
-             "'sends NAK: remote access error'",
-             "0 fault: 300-300 A/nic/completer data 0 B wr 1000050000001 "
-             "'queue pair 5 goes to ERR: remote access error'",
-             "0 fault: 500-500 A/cpu/verbs data 0 B wr 1000050000001 "
-             "'completion in error: remote access error'"});
+             ("0 fault: 100-100 B/nic/key_checker data 0 B wr 1000050000001 "
+              "'access refused: address range outside the region'"),
+             ("0 fault: 200-200 B/nic/responder data 0 B wr 1000050000001 "
+              "'sends NAK: remote access error'"),
+             ("0 fault: 300-300 A/nic/completer data 0 B wr 1000050000001 "
+              "'queue pair 5 goes to ERR: remote access error'"),
+             ("0 fault: 500-500 A/cpu/verbs data 0 B wr 1000050000001 "
+              "'completion in error: remote access error'")});
 }
 
 TEST_CASE("of many faults the first 64 are shown, and one row counts the rest") {

@@ -68,6 +68,7 @@ struct QpOptions {
   std::uint8_t log_receive_segments = 1;
   bool inline_receive = false;
   std::uint32_t srqn = 0;
+  std::uint8_t dscp = 0;
 };
 
 class MiniDriver {
@@ -248,6 +249,7 @@ class MiniDriver {
     abi::QpContext& context = qp.context;
     context.access = AccessFlags(options.access);
     context.mtu_code = options.mtu_code;
+    context.dscp = options.dscp;
     context.pd = options.pd;
     context.send_cqn = context.receive_cqn = options.cqn;
     context.log_send_blocks = options.log_blocks;

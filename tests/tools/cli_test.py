@@ -393,6 +393,21 @@ class Others(CommandLine):
         for line in lines:
             self.assertRegex(line, r"^\d+ ([0-2] 0|3 1) \d [01]$")
 
+    def test_a_topology_file_stands_beside_the_scenario_and_its_links_lose_what_it_says(self):
+        self.write(self.FLOWS.replace('"topology": "star"',
+                                      '"topology": "hpcc", "hpcc": { "file": "topology.txt" }'))
+        self.write("1\n0 1 3 100 500000 2.0\n", "flow.txt")
+        self.write("4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0.05\n2 3 40Gbps 1us 0\n",
+                   "topology.txt")
+        status, out, err = rnicsim("run", str(self.folder / "x.json"), "--variant", "base",
+                                   "--json")
+        self.assertEqual((status, err), (0, ""))
+        metrics = json.loads(out)["runs"][0]["metrics"]
+        self.assertGreater(metrics["fabric.link1.backward.faults.error_rate.fired"]["value"], 0)
+        self.assertNotIn("fabric.link0.forward.faults.error_rate.fired", metrics)
+        self.write("4 1 3\n3\n0 3 100Gbps 1us 0\n", "topology.txt")
+        self.refused("topology.txt:3: line 1 says 3 links, the body has 1")
+
     def test_a_flow_file_that_is_wrong_is_named_with_its_line(self):
         self.write(self.FLOWS)
         self.write("2\n0 1 3 100 5000 2.0\n", "flow.txt")

@@ -24,8 +24,7 @@ std::uint64_t id_of(std::uint32_t flow, bool last, std::uint32_t posted) {
 
 FlowProgram::FlowProgram(const Setting& setting, const std::string& host, std::uint32_t end_point,
                          unsigned core, ProbeSink* observer)
-    : spec_(setting.spec),
-      run_(setting.run),
+    : run_(setting.run),
       coordinator_(setting.coordinator),
       elided_(setting.elided),
       seed_(setting.seed),

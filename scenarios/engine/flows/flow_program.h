@@ -102,7 +102,6 @@ class FlowProgram {
     }
   };
 
-  const WorkloadSpec& spec_;
   FlowRun& run_;
   FlowCoordinator& coordinator_;
   bool elided_;
