@@ -46,8 +46,8 @@ HostEnds host_ends(const Scenario& scenario) {
 
 /// By end point. Only the rates: everything else that a cable has does not matter here.
 std::vector<BitRate> link_rates(const Scenario& scenario) {
-  const Topology topology =
-      build_topology(scenario.fabric.topology, end_point_names(scenario.machines()));
+  const Topology topology = build_topology(
+      scenario.fabric.topology, end_point_names(scenario.machines()), scenario.fabric.folder);
   std::vector<BitRate> rates;
   for (std::uint32_t i = 0; i < topology.end_points(); ++i) {
     const std::vector<std::uint32_t>& links = topology.node(i).links;
@@ -206,8 +206,9 @@ std::vector<std::uint32_t> node_ids(const Scenario& scenario) {
   std::iota(ids.begin(), ids.end(), 0);
   const TopologyConfig& topology = scenario.fabric.topology;
   if (!topology.hpcc) return ids;
+  const std::string links = in_folder(scenario.fabric.folder, topology.hpcc->file);
   const std::vector<std::uint32_t> hosts =
-      read_hpcc_topology(read_text_file(topology.hpcc->file), topology.hpcc->file).nic_hosts();
+      read_hpcc_topology(read_text_file(links), links).nic_hosts();
   std::copy_n(hosts.begin(), std::min(hosts.size(), ids.size()), ids.begin());
   return ids;
 }
