@@ -30,6 +30,7 @@ class DependencyGraph {
       if (found.empty()) continue;
       std::rotate(found.begin(), std::min_element(found.begin(), found.end()), found.end());
       std::vector<PortRef> cycle;
+      cycle.reserve(found.size());
       for (const std::uint32_t one : found) cycle.push_back(ports_[one]);
       return cycle;
     }
