@@ -2,19 +2,16 @@
 // Whatever bytes stand in a file of flow sizes: it becomes a distribution whose draws lie between
 // its ends, or ConfigError says in one line why not.
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 
-#include "model/config_error.h"
 #include "scenarios/engine/flows/flow_sizes.h"
+#include "tests/fuzz/reader_fuzz.h"
 
 namespace rnicsim {
-namespace {
 
-void read_and_draw(std::string_view text) {
+void fuzz_reader(std::string_view text) {
   const FlowSizes sizes = FlowSizes::read(text, "fuzz.txt");
   Random random(1);
   for (int i = 0; i < 100; ++i) {
@@ -26,17 +23,4 @@ void read_and_draw(std::string_view text) {
   if (!(sizes.mean() >= 1)) std::abort();
 }
 
-}  // namespace
 }  // namespace rnicsim
-
-/// SystemC's library, which is linked, asks for it; libFuzzer's main runs.
-extern "C" int sc_main(int /*argc*/, char** /*argv*/) { return 2; }
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
-    rnicsim::read_and_draw({reinterpret_cast<const char*>(data), size});
-  } catch (const rnicsim::ConfigError& error) {
-    if (std::strlen(error.what()) == 0 || std::strchr(error.what(), '\n') != nullptr) std::abort();
-  }
-  return 0;
-}

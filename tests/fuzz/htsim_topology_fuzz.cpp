@@ -2,22 +2,18 @@
 // Whatever bytes stand in a topology file of htsim: it becomes a topology with routes, or
 // ConfigError says in one line why not.
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fabric/htsim_topology.h"
 #include "fabric/routes.h"
-#include "model/config_error.h"
+#include "tests/fuzz/reader_fuzz.h"
 
 namespace rnicsim {
-namespace {
 
-void read_and_build(std::string_view text) {
+void fuzz_reader(std::string_view text) {
   const HtsimTopology source = read_htsim_topology(text, "fuzz.topo");
   std::vector<std::string> nics;
   const std::size_t count = std::min<std::size_t>(source.nodes, 64);
@@ -27,17 +23,4 @@ void read_and_build(std::string_view text) {
   for (std::uint32_t to = 0; to < count; ++to) routes.first_path(topology, 0, to);
 }
 
-}  // namespace
 }  // namespace rnicsim
-
-/// SystemC's library, which is linked, asks for it; libFuzzer's main runs.
-extern "C" int sc_main(int /*argc*/, char** /*argv*/) { return 2; }
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
-    rnicsim::read_and_build({reinterpret_cast<const char*>(data), size});
-  } catch (const rnicsim::ConfigError& error) {
-    if (std::strlen(error.what()) == 0 || std::strchr(error.what(), '\n') != nullptr) std::abort();
-  }
-  return 0;
-}

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Whatever bytes stand in a scenario file: it is read, or ConfigError says in one line why not.
 // Any other exception, a crash, or a message of several lines is a finding.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <string_view>
 
 #include "model/config_output.h"
 #include "scenarios/engine/scenario_reader.h"
+#include "tests/fuzz/reader_fuzz.h"
 
 namespace rnicsim {
 namespace {
@@ -24,7 +21,9 @@ class EmptyPresets final : public PresetSource {
   std::vector<std::string> names(PresetKind /*kind*/) override { return {"p"}; }
 };
 
-void read_with_variants(std::string_view text) {
+}  // namespace
+
+void fuzz_reader(std::string_view text) {
   EmptyPresets presets;
   const JsonNode document = parse_json(text, "fuzz.json");
   Scenario scenario = read_scenario(document, {}, presets);
@@ -34,18 +33,4 @@ void read_with_variants(std::string_view text) {
     read_scenario(document, {variant.name, {}}, presets);
 }
 
-}  // namespace
 }  // namespace rnicsim
-
-/// SystemC's library, which the blocks' configurations bring along, asks for it; libFuzzer's main
-/// runs.
-extern "C" int sc_main(int /*argc*/, char** /*argv*/) { return 2; }
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
-    rnicsim::read_with_variants({reinterpret_cast<const char*>(data), size});
-  } catch (const rnicsim::ConfigError& error) {
-    if (std::strlen(error.what()) == 0 || std::strchr(error.what(), '\n') != nullptr) std::abort();
-  }
-  return 0;
-}
