@@ -76,6 +76,14 @@ TEST_CASE("what both hosts do alike at the same time is one row") {
   CHECK(std::count(view.begin(), view.end(), '\n') == 4);
 }
 
+TEST_CASE("a host whose programs do the same at the same time is named once") {
+  JudgedRun run = a_run();
+  run.result.timeline = {record(2, Time::us(1), Time::us(3), "A", "pins"),
+                         record(2, Time::us(1), Time::us(3), "B", "pins"),
+                         record(2, Time::us(1), Time::us(3), "A", "pins")};
+  CHECK(has_line(timeline_view(run, {}), "    A, B nic      1.000     2 us            pins"));
+}
+
 TEST_CASE("the heading says when the kernel has a part in a message") {
   JudgedRun run = a_run();
   run.result.timeline = {record(9, Time::us(1), Time::us(3), "A", "an entry")};

@@ -84,16 +84,19 @@ class View {
       return a.begin != b.begin ? a.begin < b.begin : place_of(a.host) < place_of(b.host);
     });
     Records rows;
+    std::string latest;  // host of the row's last record: several programs of one are named once
     for (TimelineRecord& r : sorted) {
       TimelineRecord* last = rows.empty() ? nullptr : &rows.back();
       const bool alike = last != nullptr && r.work_request == 0 && r.step != kFault &&
                          last->step == r.step && last->part == r.part && last->lane == r.lane &&
                          last->begin == r.begin && last->end == r.end && last->bytes == r.bytes &&
                          last->text == r.text;
-      if (alike)
-        last->host += ", " + r.host;
-      else
+      const std::string host = r.host;
+      if (!alike)
         rows.push_back(std::move(r));
+      else if (host != latest)
+        last->host += ", " + host;
+      latest = host;
     }
     return rows;
   }
