@@ -75,7 +75,7 @@ class Requester : private DmaEngine::Client {
 
   /// The queue pair has decoded WQEs (or may send again).
   void ready(NicQueuePair& qp);
-  /// The port began to send a request packet: its buffer is free. `packed`: MacTx::started.
+  /// The port began to send a request packet: its buffer is free. `packed`: MacTx::Started.
   void packet_started(std::uint64_t packed);
   /// Packets made so far: those are through when has_passed(made()) holds.
   std::uint64_t made() const { return dma_.next(); }
