@@ -21,6 +21,7 @@ void fuzz_reader(std::string_view text);
 /// SystemC's library, which is linked, asks for it; libFuzzer's main runs.
 extern "C" int sc_main(int /*argc*/, char** /*argv*/) { return 2; }
 
+// The name is libFuzzer's. NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     rnicsim::fuzz_reader({reinterpret_cast<const char*>(data), size});
