@@ -9,6 +9,9 @@
 // when it would take from the headroom; a lossless one that finds no room at all ends the run as a
 // lossless drop.
 //
+// A frame that a switch flooded is dropped unless it is for this port; others are never delivered
+// to a wrong one.
+//
 // Responses go to the completer, everything else that RC says, or that another transport has, to
 // the responder, both with the time at which the parser is done with them.
 #pragma once
@@ -59,6 +62,10 @@ class MacRx : public PacketSink {
     occupied_ -= packet.frame_bytes();
     if (occupied_ <= xon_ && mac_tx_.pause_requester().any_xoff()) go_on();
   }
+  /// From now on its packets are dropped where there is no room, and nobody is paused for them.
+  void make_lossy(std::uint8_t priority) {
+    lossless_ = static_cast<PrioritySet>(lossless_ & ~priority_bit(priority));
+  }
   Bytes occupied() const { return occupied_; }
   std::uint64_t received() const { return packets_; }
   std::uint64_t received_bytes() const { return bytes_.count(); }
@@ -91,6 +98,7 @@ class MacRx : public PacketSink {
   std::uint64_t icrc_errors_ = 0;
   std::uint64_t unknown_opcodes_ = 0;
   std::uint64_t discards_ = 0;
+  std::uint64_t wrong_address_ = 0;
 };
 
 }  // namespace rnicsim

@@ -7,6 +7,8 @@
 // An idle port starts a packet at once; otherwise one event stands for the end of the present one.
 // Approximates: the transmit buffer of a packet is free when its first bit leaves (one packet
 // early).
+//
+// Packets that wait for the end of a pause keep the run alive until then.
 #pragma once
 
 #include <array>
@@ -72,6 +74,7 @@ class MacTx {
   PauseListener& pause_listener() { return listener_; }
   std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
   std::uint8_t priority_of_dscp(std::uint8_t dscp) const { return priorities_.of_untagged(dscp); }
+  const MacAddress& mac() const { return mac_; }
   std::uint64_t sent() const { return packets_; }
   std::uint64_t sent_bytes() const { return bytes_.count(); }
 
@@ -95,6 +98,7 @@ class MacTx {
   };
   PrioritySet may_send() const { return static_cast<PrioritySet>(nonempty_ & ~listener_.paused()); }
   void arm();
+  void note_held_up();
   void start();
   bool send_pause();
   PrioritySet ready_ones(Time at) const;
@@ -123,6 +127,7 @@ class MacTx {
   std::array<Queues, kPriorities> queues_;
   std::size_t responses_ = 0;
   Time armed_ = Time::never();
+  bool held_up_ = false;  ///< a pause has to end before anything goes on
   std::uint64_t packets_ = 0;
   std::uint64_t data_packets_ = 0;  ///< of these, without pause frames
   Bytes bytes_;
