@@ -82,6 +82,10 @@ Bytes SharedBuffer::threshold(std::uint8_t priority) const {
   return Bytes(threshold_cells(groups_[priority].lossless) * cell_);
 }
 
+void SharedBuffer::note_xoff(Group& group, std::uint64_t held) {
+  if (group.at_first_xoff == 0) group.at_first_xoff = held;
+}
+
 SharedBuffer::Admission SharedBuffer::take(std::uint32_t port, std::uint8_t priority,
                                            std::uint32_t egress, Bytes bytes) {
   Group& group = groups_[index(port, priority)];
@@ -100,11 +104,12 @@ SharedBuffer::Admission SharedBuffer::take(std::uint32_t port, std::uint8_t prio
   } else if (fits && !group.xoff) {
     shared_ += grown;
     group.xoff = beyond(in_pool + cells) >= std::max<std::uint64_t>(threshold, 1);
-    if (group.xoff && group.at_first_xoff == 0) group.at_first_xoff = in_pool + cells;
+    if (group.xoff) note_xoff(group, in_pool + cells);
   } else {
     if (group.headroom_cells + cells > group.headroom_limit) return Admission::kOverflow;
     group.headroom_cells += cells;
     group.most_headroom = std::max(group.most_headroom, group.headroom_cells);
+    if (!group.xoff) note_xoff(group, in_pool);
     group.xoff = true;
   }
   group.cells += cells;

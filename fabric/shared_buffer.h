@@ -110,6 +110,7 @@ class SharedBuffer {
   const Group& group(std::uint32_t port, std::uint8_t priority) const {
     return groups_[index(port, priority)];
   }
+  static void note_xoff(Group& group, std::uint64_t held);
   std::uint64_t cells_of(Bytes bytes) const { return divide_up(bytes.count(), cell_); }
   std::uint64_t threshold_cells(bool lossless) const;
   std::uint64_t shared_free() const {
