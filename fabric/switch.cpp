@@ -190,7 +190,9 @@ void Switch::hear(const Port& port, const Packet& packet) {
 void Switch::flood(Port& port, PacketRef packet) {
   std::vector<std::uint16_t> ways;
   for (const auto& other : ports_)
-    if (other->index != port.index && other->egress.is_connected()) ways.push_back(other->index);
+    if (other->index != port.index && other->egress.is_connected() &&
+        !contains(other->storming, packet->priority))
+      ways.push_back(other->index);
   if (ways.empty()) return drop(port, *packet, port.no_way);
   if (!take(port, *packet, ways[0])) return;
   const std::optional<std::uint16_t> number = neighbours_->flood(port.index, ways.size());

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "fabric/fabric.h"
 #include "fabric/neighbours.h"
+#include "tests/support/own_process.h"
 #include "tests/support/switch_bench.h"
 
 using namespace rnicsim;
@@ -44,7 +46,39 @@ std::vector<std::uint64_t> received(const SwitchBench& bench) {
 
 using Counts = std::vector<std::uint64_t>;
 
+/// Why a row of three bridges, or a ring, is refused.
+std::string refusal(bool ring, Forwarding last) {
+  Topology topology(SwitchBench::end_names(3));
+  for (std::uint32_t i = 0; i < 3; ++i) topology.add_switch("s" + std::to_string(i), 1);
+  for (std::uint32_t i = 0; i < 3; ++i) topology.connect(i, 3 + i, LinkClass::kHost);
+  topology.connect(3, 4, LinkClass::kFabric);
+  topology.connect(4, 5, LinkClass::kFabric);
+  if (ring) topology.connect(5, 3, LinkClass::kFabric);
+  FabricConfig config;
+  config.switches.assign(3, learning_switch(UnknownUnicast::kFlood, false, Forwarding::kBridged));
+  config.switches[2].forwarding = last;
+  Scheduler scheduler("scheduler");
+  PacketPool packets;
+  try {
+    const Fabric fabric({scheduler, packets, 1}, std::move(topology), config, std::vector<Time>(3));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 }  // namespace
+
+TEST_CASE("bridges that flood are in a tree, and among themselves") {
+  const auto run = [](bool ring, Forwarding last) {
+    return test::in_own_process([=] { return refusal(ring, last); });
+  };
+  CHECK(run(false, Forwarding::kBridged).empty());
+  CHECK(run(true, Forwarding::kBridged)
+            .find("fabric.switch.mac_table: expected a topology without loops") !=
+        std::string::npos);
+  CHECK(run(false, Forwarding::kRouted).find("found routers among them") != std::string::npos);
+}
 
 TEST_CASE("an end point is known for the ageing time after it was last heard") {
   MacTable table(mac_table(UnknownUnicast::kFlood, false), 2);

@@ -26,7 +26,7 @@ SwitchConfig watched(Action action) {
 struct Storm : SwitchBench {
   explicit Storm(Action action) : SwitchBench(watched(action)) {
     ends[2].requester().jam(3);
-    scheduler.at(1_us, call<&Storm::send>(this));
+    scheduler.at(5_us, call<&Storm::send>(this));
     scheduler.at(100_us, call<&Storm::stop>(this));
   }
   void send() { ends[0].start({3, 5, 1024}); }

@@ -119,7 +119,8 @@ TEST_CASE("an expectation that means nothing is refused") {
         R"("variant:path")");
   CHECK(expect_failure(R"("violation": "deadlok", "at_least": 1)")
             .find("expect.0.violation: expected lossless_drop, unfinished_flow, deadlock, "
-                  "pause_storm, pfc_missing or not_routable, found \"deadlok\"") != std::string::npos);
+                  "pause_storm, pfc_missing or not_routable, found \"deadlok\"") !=
+        std::string::npos);
   CHECK(expect_failure(R"("violation": "deadlock", "equals": 1)")
             .find("expected \"at_least\" with a number for a violation") != std::string::npos);
 }
