@@ -34,7 +34,14 @@ ReadResponder::ReadResponder(const Wiring& wiring, const ReadResponderConfig& co
 void ReadResponder::owes(NicQueuePair& qp) {
   if (qp.responding || qp.owed.empty()) return;
   qp.responding = true;
-  turns_.push(&qp);
+  if (qp.flow != nullptr && qp.flow->next_send > w_.scheduler.now())
+    w_.scheduler.at(qp.flow->next_send, call<&ReadResponder::queue>(this, qp.qpn.value()));
+  else
+    queue(qp.qpn.value());
+}
+
+void ReadResponder::queue(std::uint64_t qpn) {
+  turns_.push(&w_.qps.at(Qpn(static_cast<std::uint32_t>(qpn))));
   kick();
 }
 
@@ -75,6 +82,7 @@ void ReadResponder::serve(std::uint64_t number) {
   if (owed.kind != OwedResponse::Kind::kRead || owed.offset == owed.length) qp.owed.pop();
   ++qp.answers_under_way;
   ++packets_;
+  w_.congestion.sent_response(qp, *job.packet);
   const Bytes payload = job.packet->payload_length;
   payload_ += payload;
   buffered_ += payload;
