@@ -55,6 +55,7 @@ void ReadResponder::kick() {
   if (room_since_ != Time::never())
     stalled_buffer_ += now - std::exchange(room_since_, Time::never());
   turn_armed_ = true;
+  entered_ = pipeline_.next_entry(now);
   w_.scheduler.at(context_port_.enter(pipeline_.enter(now)), call<&ReadResponder::turn>(this));
 }
 
@@ -82,7 +83,7 @@ void ReadResponder::serve(std::uint64_t number) {
   if (owed.kind != OwedResponse::Kind::kRead || owed.offset == owed.length) qp.owed.pop();
   ++qp.answers_under_way;
   ++packets_;
-  w_.congestion.sent_response(qp, *job.packet);
+  w_.congestion.sent_response(qp, *job.packet, entered_);
   const Bytes payload = job.packet->payload_length;
   payload_ += payload;
   buffered_ += payload;

@@ -92,6 +92,7 @@ class ReadResponder : private DmaEngine::Client {
   DmaEngine dma_;
   Ring<NicQueuePair*> turns_;
   bool turn_armed_ = false;
+  Time entered_;  ///< when the present turn entered the pipeline
   bool waits_for_port_ = false;
   Bytes buffered_;
   Bytes most_buffered_;

@@ -58,8 +58,9 @@ class CongestionUnit : public ParsedPacketSink {
   void sent(NicQueuePair& qp, Packet& packet, Time turn, bool again) {
     if (algorithm_ != nullptr) count(qp, packet, turn, again);
   }
-  void sent_response(NicQueuePair& qp, const Packet& packet) {
-    if (algorithm_ != nullptr) pace(record_of(qp), packet, w_.scheduler.now());
+  /// A READ response or what goes with them.
+  void sent_response(NicQueuePair& qp, const Packet& packet, Time turn) {
+    if (algorithm_ != nullptr) pace(record_of(qp), packet, turn);
   }
   /// The next packet of `length` fills the window: it has to ask for an acknowledgement.
   static bool fills_window(const NicQueuePair& qp, std::uint32_t length) {
