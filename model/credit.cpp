@@ -17,10 +17,11 @@ Bytes lane_buffer_of(Bytes memory, const CreditConfig& config) {
   return config.lane_buffer.value_or(std::min(memory / config.data_lanes, kMostLaneBuffer));
 }
 
-/// Short enough to leave the sender room for the largest packet until it hears of it.
-std::uint64_t update_of(std::uint64_t capacity, std::uint64_t largest, const CreditConfig& config) {
+/// What the sender has not heard of and what stays in the buffer are half each of what a lane has
+/// beside the largest packet, so that there is always credit for that.
+std::uint64_t update_of(std::uint64_t capacity, std::uint64_t half, const CreditConfig& config) {
   const std::uint64_t wanted = config.update ? credit_blocks(*config.update) : capacity / 8;
-  return std::max<std::uint64_t>(1, std::min(wanted, capacity - largest));
+  return std::max<std::uint64_t>(1, std::min(wanted, half));
 }
 
 }  // namespace
@@ -52,7 +53,8 @@ CreditLink::CreditLink(const Wiring& w, const CreditConfig& config)
                        "at least " + std::to_string(largest * kCreditBlockBytes) +
                            " B for each virtual lane, the largest packet in blocks of 64 B",
                        std::to_string(capacity_ * kCreditBlockBytes) + " B", ""});
-  update_ = update_of(capacity_, largest, config);
+  spare_ = (capacity_ - largest) / 2;
+  update_ = update_of(capacity_, spare_, config);
   scheduler_.at_daemon(scheduler_.now(), call<&CreditLink::refresh>(this));
 }
 

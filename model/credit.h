@@ -82,6 +82,9 @@ class CreditLink {
   CreditPacket take_packet();
 
   Bytes lane_buffer() const { return Bytes(capacity_ * kCreditBlockBytes); }
+  /// What may stay in a lane's buffer for long.
+  Bytes spare_room() const { return Bytes(spare_ * kCreditBlockBytes); }
+  static Bytes room_of(Bytes packet) { return Bytes(credit_blocks(packet) * kCreditBlockBytes); }
   Bytes occupied(std::uint8_t lane) const {
     return Bytes(lanes_[lane].occupied * kCreditBlockBytes);
   }
@@ -114,7 +117,8 @@ class CreditLink {
   std::string name_;
   Callback go_;
   PrioritySet all_;
-  std::uint64_t capacity_;  ///< of a lane, in blocks
+  std::uint64_t capacity_;   ///< of a lane, in blocks
+  std::uint64_t spare_ = 0;  ///< of it, may stay for long
   std::uint64_t update_;
   Time period_;
   PrioritySet stalled_ = 0;

@@ -62,6 +62,14 @@ class MacRx : public PacketSink {
     if (occupied_ <= xon_ && mac_tx_.pause_requester().any_xoff()) go_on();
   }
   Bytes occupied() const { return occupied_; }
+  /// What a packet takes of the buffer, or of its virtual lane's.
+  Bytes room_of(const Packet& packet) const {
+    return credit_ == nullptr ? packet.frame_bytes() : credit_->room_of(packet.frame_bytes());
+  }
+  /// What may stay in the buffer without holding up what comes.
+  Bytes spare_room() const {
+    return credit_ == nullptr ? config_.receive_buffer : credit_->spare_room();
+  }
   std::uint64_t received() const { return packets_; }
   std::uint64_t received_bytes() const { return bytes_.count(); }
 

@@ -70,7 +70,7 @@ struct Bench {
 
 TEST_CASE("a link that comes up tells the room of every lane, and again every 65,536 symbols") {
   Bench bench;
-  bench.scheduler.at(kPeriod * 2, call<&Bench::nothing>(&bench));
+  bench.scheduler.at(kPeriod * 2 + 1_ns, call<&Bench::nothing>(&bench));
   bench.scheduler.run_until(1_ms);
   REQUIRE(bench.packets.size() == 6);
   for (std::size_t i = 0; i < 6; ++i) {

@@ -131,7 +131,7 @@ Settings over_infiniband(std::uint64_t seed) {
   s.scenario.fabric.link_layer = LinkLayer::kInfiniBand;
   s.scenario.fabric.infiniband = CreditConfig{};
   s.scenario.fabric.infiniband->data_lanes = 1 + static_cast<std::uint8_t>(random.below(8));
-  s.scenario.fabric.infiniband->lane_buffer = Bytes(one_of(random, {4224, 8448, 131072}));
+  s.scenario.fabric.infiniband->lane_buffer = Bytes(one_of(random, {8448, 16896, 131072}));
   return s;
 }
 
