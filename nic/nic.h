@@ -44,6 +44,7 @@ struct NicWiring {
   Time propagation{};
   Bytes mtu{4200};
   Time peer_response_time{};
+  CreditConfig credit{};  ///< of InfiniBand
 };
 
 class Nic : public sc_core::sc_module {

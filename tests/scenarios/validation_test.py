@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-ROWS = {"N1", "N2", "P53", "T4 512 B", "T4 1 KiB", "T4 2 KiB", "T4 4 KiB", "T4 8 KiB",
+ROWS = {"N1", "N2", "N5", "N7", "P53", "T4 512 B", "T4 1 KiB", "T4 2 KiB", "T4 4 KiB", "T4 8 KiB",
         "T4 64 B (calibration)", "T7 8 B (calibration)"}
 
 
