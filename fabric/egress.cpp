@@ -73,6 +73,16 @@ void Egress::go() {
     return queues_[p].front().frame_bytes();
   });
   if (priority >= 0) start(static_cast<std::uint8_t>(priority));
+  note_held_up(priority < 0 && nonempty_ != 0 && (nonempty_ & ~listener_.paused()) == 0);
+}
+
+void Egress::note_held_up(bool held_up) {
+  if (held_up == held_up_) return;
+  held_up_ = held_up;
+  if (held_up)
+    scheduler_.hold();
+  else
+    scheduler_.release();
 }
 
 /// Neither paused nor without credit.

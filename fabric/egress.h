@@ -13,6 +13,8 @@
 // Approximates: a packet that was taken so is past the scheduler: a pause that comes while it is in
 // the pipeline does not hold it up, and a pause frame of our own waits for it (at most the
 // pipeline's latency, which the headroom allows for).
+//
+// Packets that wait for the end of a pause keep the run alive until then.
 #pragma once
 
 #include <array>
@@ -71,9 +73,18 @@ class Egress {
   /// A packet of `packet->priority` that came by `packet->ingress`. It may start from `ready` on
   /// (>= now).
   void enqueue(PacketRef packet, Time ready);
+  /// What waits in that priority does not leave; `gone` is told of each packet.
+  template <class Function>
+  void discard(std::uint8_t priority, Function gone) {
+    while (!queues_[priority].empty()) gone(*queues_[priority].take());
+    nonempty_ = static_cast<PrioritySet>(nonempty_ & ~priority_bit(priority));
+    if (!sending_) go();
+  }
+  bool is_connected() const { return link_ != nullptr; }
   /// Asks the other end's sender to stop or go on.
   PauseRequester& requester() { return requester_; }
   PauseListener& listener() { return listener_; }
+  const PauseListener& listener() const { return listener_; }
 
   bool idle() const { return nonempty_ == 0 && !sending_; }
   PrioritySet nonempty() const { return nonempty_; }
@@ -82,10 +93,10 @@ class Egress {
     const PrioritySet stalled = credit_ == nullptr ? PrioritySet{0} : credit_->stalled();
     return static_cast<PrioritySet>(nonempty_ & (listener_.paused() | stalled));
   }
-  /// Whether a packet waits here that came by port `ingress`.
-  bool holds_from(std::uint16_t ingress, std::uint8_t priority) const {
-    return queues_[priority].any(
-        [ingress](const Packet& packet) { return packet.ingress == ingress; });
+  /// Whether such a packet waits here; looks at all.
+  template <class Predicate>
+  bool holds(std::uint8_t priority, Predicate predicate) const {
+    return queues_[priority].any(predicate);
   }
   std::uint64_t sent_packets() const { return packets_; }
   Bytes sent_bytes() const { return bytes_; }
@@ -100,6 +111,7 @@ class Egress {
   void report(const MetricScope& scope) const;
 
  private:
+  void note_held_up(bool held_up);
   void sent();
   bool send_control();
   PrioritySet may_send();
@@ -116,6 +128,7 @@ class Egress {
   CreditLink* credit_;  ///< null on Ethernet
   std::uint16_t port_;
   bool sending_ = false;
+  bool held_up_ = false;   ///< a pause has to end before anything goes on
   bool releases_ = false;  ///< the packet on the wire is of the switch's memory
   PrioritySet nonempty_ = 0;
   PrioritySet marking_ = 0;

@@ -111,7 +111,7 @@ void FaultInjector::act(Rule& rule, PacketRef packet) {
       tell(ProbeKind::kPacketDuplicated, *packet);
       ++duplicated_;
       duplicated_bytes_ += packet->frame_bytes();
-      PacketRef copy = copy_of(*packet);
+      PacketRef copy = packets_.copy(*packet);
       put_on_cable(std::move(packet));
       pass(std::move(copy));
       return;
@@ -142,16 +142,6 @@ void FaultInjector::damage(Rule& rule, Packet& packet) {
   } else {
     packet.icrc ^= 1U << rule.random.below(32);
   }
-}
-
-PacketRef FaultInjector::copy_of(const Packet& packet) {
-  PacketRef copy = packets_.create();
-  static_cast<PacketFields&>(*copy) = packet;
-  copy->departed = packet.departed;
-  copy->copy_telemetry(packet);
-  if (!packet.payload_elided && packet.payload() != nullptr)
-    std::copy_n(packet.payload(), packet.payload_length.count(), copy->payload());
-  return copy;
 }
 
 void FaultInjector::hold(const FaultRule& rule, PacketRef packet) {

@@ -88,7 +88,6 @@ class FaultInjector : public PacketSink {
   static bool fires(Rule& rule, const Packet& packet);
   void act(Rule& rule, PacketRef packet);
   static void damage(Rule& rule, Packet& packet);
-  PacketRef copy_of(const Packet& packet);
   void hold(const FaultRule& rule, PacketRef packet);
   void expire(std::uint64_t number);
   void pass(PacketRef packet);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model/packet.h"
 
+#include <algorithm>
+
 namespace rnicsim {
 
 void Packet::allocate_payload() { payload_ = std::make_unique<std::uint8_t[]>(kMaxPayloadBytes); }
@@ -80,6 +82,16 @@ std::size_t Packet::write_headers(std::uint8_t* at) const {
 }
 
 const PacketFields PacketPool::kFresh{};
+
+PacketRef PacketPool::copy(const Packet& packet) {
+  PacketRef made = create();
+  static_cast<PacketFields&>(*made) = packet;
+  made->departed = packet.departed;
+  made->copy_telemetry(packet);
+  if (!packet.payload_elided && packet.payload() != nullptr)
+    std::copy_n(packet.payload(), packet.payload_length.count(), made->payload());
+  return made;
+}
 
 void PacketPool::grow() {
   chunks_.push_back(std::make_unique<Packet[]>(kChunkPackets));

@@ -115,7 +115,8 @@ struct PacketFields {
   /// The invariant CRC on the wire, as model/icrc computes it. Of a packet with elided payload: how
   /// it differs (xor) from the right one, so that 0 is undamaged and nobody need read bytes.
   std::uint32_t icrc = 0;
-  std::uint16_t ingress = 0;  ///< port by which the switch that holds it took it in
+  /// Port by which the switch that holds it took it in; from kFlooded on the number of its copies.
+  std::uint16_t ingress = 0;
   bool payload_elided = false;
   GidKind gid_kind = GidKind::kIpv4Mapped;  ///< of RoCEv1 and RoCEv2 over IPv6
   Time head;                                ///< first bit of the frame passes the point of delivery
@@ -138,6 +139,8 @@ class Packet : public PacketFields {
   /// Of in-band telemetry, behind the IP packet; 0: carries none.
   std::uint8_t telemetry_bytes = 0;
 
+  static constexpr std::uint16_t kFlooded = 0x8000;
+
   Packet() = default;
   Packet(const Packet&) = delete;
   Packet& operator=(const Packet&) = delete;
@@ -155,6 +158,9 @@ class Packet : public PacketFields {
   }
   /// Null if nothing was ever written.
   const std::uint8_t* payload() const { return payload_.get(); }
+
+  /// The last switch did not know where to, so that it has come to others as well.
+  bool is_flooded() const { return ingress >= kFlooded; }
 
   AtomicEth atomic_eth() const {
     return {reth.virtual_address, reth.r_key, atomic.swap_or_add, atomic.compare};
@@ -292,6 +298,8 @@ class PacketPool {
     ++outstanding_;
     return PacketRef(packet);
   }
+  /// Another packet with the same fields and payload.
+  PacketRef copy(const Packet& packet);
   /// Packets that somebody still refers to.
   std::size_t outstanding() const { return outstanding_; }
   /// Packets ever made.

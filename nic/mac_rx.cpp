@@ -61,6 +61,10 @@ void MacRx::receive(PacketRef packet) {
     ++crc_errors_;
     return;
   }
+  if (packet->is_flooded() && packet->eth.destination != mac_tx_.mac()) {
+    ++wrong_address_;
+    return;
+  }
   if (damage != nullptr) return refuse(*packet, icrc_errors_);
   const Bth& bth = packet->bth;
   // What RC leaves undefined is the responder's to refuse (IBTA 9.7.4.1.4), others drop it.
@@ -141,6 +145,8 @@ void MacRx::report(const MetricScope& scope) const {
   scope.bytes("rx_bytes", bytes_, "bytes of Ethernet frames received, with FCS");
   scope.count("rx_crc_errors", crc_errors_, "frames dropped because their FCS was wrong");
   scope.count("rx_icrc_errors", icrc_errors_, "packets dropped because their ICRC was wrong");
+  scope.count("rx_wrong_address", wrong_address_,
+              "flooded frames dropped: they were for somebody else");
   scope.count("rx_unknown_opcodes", unknown_opcodes_,
               "packets dropped: no opcode of this transport");
   scope.count("rx_discards_phy", discards_,

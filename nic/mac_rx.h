@@ -10,6 +10,9 @@
 // lossless drop. On InfiniBand's links every virtual lane has its share of the buffer, for which
 // the sender needs credit (model/credit); nothing is dropped and nothing paused.
 //
+// A frame that a switch flooded is dropped unless it is for this port; others are never delivered
+// to a wrong one.
+//
 // Congestion notifications go to congestion_unit and take no buffer. Responses go to the completer,
 // everything else that RC says, or that another transport has, to
 // the responder, both with the time at which the parser is done with them.
@@ -64,6 +67,10 @@ class MacRx : public PacketSink {
     if (credit_ != nullptr) credit_->give_back(packet.lrh.virtual_lane, packet.frame_bytes());
     if (occupied_ <= xon_ && mac_tx_.pause_requester().any_xoff()) go_on();
   }
+  /// From now on its packets are dropped where there is no room, and nobody is paused for them.
+  void make_lossy(std::uint8_t priority) {
+    lossless_ = static_cast<PrioritySet>(lossless_ & ~priority_bit(priority));
+  }
   Bytes occupied() const { return occupied_; }
   /// What a packet takes of the buffer, or of its virtual lane's.
   Bytes room_of(const Packet& packet) const {
@@ -108,6 +115,7 @@ class MacRx : public PacketSink {
   std::uint64_t icrc_errors_ = 0;
   std::uint64_t unknown_opcodes_ = 0;
   std::uint64_t discards_ = 0;
+  std::uint64_t wrong_address_ = 0;
 };
 
 }  // namespace rnicsim

@@ -80,6 +80,7 @@ void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch) {
 
 /// One event for the earliest time at which something may start.
 void MacTx::arm() {
+  note_held_up();
   Time ready = control_is_due() ? scheduler_.now() : Time::never();
   for_each_priority(may_send(), [&](std::uint8_t priority) {
     ready = std::min(ready, queues_[priority].ready());
@@ -89,6 +90,16 @@ void MacTx::arm() {
   if (at >= armed_) return;
   armed_ = at;
   scheduler_.at(at, call<&MacTx::start>(this));
+}
+
+void MacTx::note_held_up() {
+  const bool held_up = nonempty_ != 0 && (nonempty_ & ~listener_.paused()) == 0;
+  if (held_up == held_up_) return;
+  held_up_ = held_up;
+  if (held_up)
+    scheduler_.hold();
+  else
+    scheduler_.release();
 }
 
 void MacTx::start() {

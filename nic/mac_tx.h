@@ -10,6 +10,8 @@
 // Approximates: the transmit buffer of a packet is free when its first bit leaves (one packet
 // early). A response that comes while its virtual lane waits for credit goes when the packet that
 // is waited for could, even if it is shorter.
+//
+// Packets that wait for the end of a pause keep the run alive until then.
 #pragma once
 
 #include <array>
@@ -86,6 +88,7 @@ class MacTx {
   PauseListener& pause_listener() { return listener_; }
   std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
   std::uint8_t priority_of(const abi::QpContext& context) const { return priorities_.of(context); }
+  const MacAddress& mac() const { return mac_; }
   std::uint64_t sent() const { return packets_; }
   std::uint64_t sent_bytes() const { return bytes_.count(); }
 
@@ -115,6 +118,7 @@ class MacTx {
     return requester_.frame_is_due() || (credit_ != nullptr && credit_->packet_is_due());
   }
   void arm();
+  void note_held_up();
   void start();
   bool send_control();
   bool has_credit(std::uint8_t priority, Time at);
@@ -146,6 +150,7 @@ class MacTx {
   std::array<Queues, kPriorities> queues_;
   std::size_t responses_ = 0;
   Time armed_ = Time::never();
+  bool held_up_ = false;  ///< a pause has to end before anything goes on
   std::uint64_t packets_ = 0;
   std::uint64_t data_packets_ = 0;  ///< of these, without pause frames and flow control packets
   Bytes bytes_;

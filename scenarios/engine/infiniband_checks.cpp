@@ -21,14 +21,17 @@ constexpr const char* kLinear = "its switches forward by LID, each by one port";
 constexpr const char* kLaneBuffers = "every virtual lane of a port has a buffer of its own there";
 constexpr const char* kNoMarks = "it has no IP header to mark";
 
-constexpr Setting kOfPort[] = {{"port.priorities", kLanes},
-                               {"port.lossless", kCredits},
-                               {"port.pause", kCredits},
-                               {"port.headroom", kCredits}};
+constexpr Setting kOfPort[] = {{"port.priorities", kLanes}, {"port.lossless", kCredits},
+                               {"port.pause", kCredits},    {"port.headroom", kCredits},
+                               {"port.watchdog", kCredits}, {"pause_storm", kCredits}};
 constexpr Setting kOfSwitch[] = {{"forwarding", kLinear},
                                  {"priorities", kLanes},
                                  {"lossless", kCredits},
                                  {"headroom", kCredits},
+                                 {"headroom_formula", kCredits},
+                                 {"watchdog", kCredits},
+                                 {"mac_table", kLinear},
+                                 {"arp_table", kLinear},
                                  {"buffer.cell", kLaneBuffers},
                                  {"buffer.model", kLaneBuffers},
                                  {"buffer.reserved", kLaneBuffers},

@@ -19,6 +19,7 @@ using Relation = ExpectationSpec::Relation;
 /// What is measured, in the file's words.
 std::string subject_of(const ExpectationSpec& spec) {
   if (spec.violation) return "violations " + *spec.violation;
+  if (spec.difference_to) return *spec.metric + " - " + *spec.difference_to;
   return spec.ratio_to ? *spec.metric + " / " + *spec.ratio_to : *spec.metric;
 }
 
