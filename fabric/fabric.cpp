@@ -115,7 +115,8 @@ void Fabric::build_switches(const Wiring& wiring, const FabricConfig& config) {
     switches_.push_back(with_path_prefix("fabric.switch.", [&] {
       return std::make_unique<Switch>(
           name.c_str(),
-          Switch::Wiring{wiring.scheduler, wiring.packets, switch_index(node), wiring.seed},
+          Switch::Wiring{wiring.scheduler, wiring.packets, switch_index(node), wiring.seed,
+                         config.link_layer, config.credit},
           config.switches[switch_index(node)], ports);
     }));
     switches_.back()->set_routes(routes_, node, topology_.end_points());
@@ -125,8 +126,8 @@ void Fabric::build_switches(const Wiring& wiring, const FabricConfig& config) {
 void Fabric::build_links(const Wiring& wiring, const FabricConfig& config) {
   for (std::uint32_t i = 0; i < topology_.links().size(); ++i) {
     const TopologyLink& link = topology_.links()[i];
-    build_direction(wiring, link.a, link.b, i * 2, config.faults);
-    build_direction(wiring, link.b, link.a, i * 2 + 1, config.faults);
+    build_direction(wiring, link.a, link.b, i * 2, config);
+    build_direction(wiring, link.b, link.a, i * 2 + 1, config);
   }
   for (Direction& direction : directions_) {
     if (!is_nic(direction.from))
@@ -139,18 +140,19 @@ void Fabric::build_links(const Wiring& wiring, const FabricConfig& config) {
 }
 
 void Fabric::build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
-                             const std::vector<FaultRule>& rules) {
+                             const FabricConfig& given) {
   const LinkConfig& config = link_configs_[number / 2];
   const FaultDirection way = number % 2 == 0 ? FaultDirection::kForward : FaultDirection::kBackward;
   Direction direction{from, to, std::make_unique<LinkDirection>(wiring.scheduler, config, number),
                       nullptr};
-  std::vector<FaultRule> here = rules_on(rules, link_name(number / 2));
+  std::vector<FaultRule> here = rules_on(given.faults, link_name(number / 2));
   const double loss = topology_.links()[number / 2].own.loss;
   if (loss > 0) here.push_back(loss_of_file(loss));
   if (std::any_of(here.begin(), here.end(),
                   [&](const FaultRule& rule) { return rule.acts(way); })) {
-    direction.faults = std::make_unique<FaultInjector>(
-        wiring.scheduler, wiring.packets, config, here, way, direction_name(number), wiring.seed);
+    direction.faults =
+        std::make_unique<FaultInjector>(wiring.scheduler, wiring.packets, config, here, way,
+                                        direction_name(number), wiring.seed, given.link_layer);
     direction.faults->connect(*direction.link);
   }
   directions_.push_back(std::move(direction));

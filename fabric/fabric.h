@@ -35,6 +35,8 @@ struct FabricConfig {
   LinkConfig global_link;  ///< kGlobal
   std::vector<FaultRule> faults;
   std::vector<SwitchConfig> switches;  ///< one for each switch of the topology, in its order
+  LinkLayer link_layer = LinkLayer::kRoceV2;
+  CreditConfig credit;  ///< of InfiniBand
 };
 
 class Fabric {
@@ -127,7 +129,7 @@ class Fabric {
   LinkConfig config_of(const TopologyLink& link, const FabricConfig& config) const;
   void build_links(const Wiring& wiring, const FabricConfig& config);
   void build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
-                       const std::vector<FaultRule>& rules);
+                       const FabricConfig& given);
   void build_switches(const Wiring& wiring, const FabricConfig& config);
   bool is_nic(PortRef port) const { return !topology_.node(port.node).is_switch; }
   std::uint32_t switch_index(std::uint32_t node) const { return node - topology_.end_points(); }

@@ -39,6 +39,21 @@ bool is_routable(const Packet& packet) {
   return packet.link_layer != LinkLayer::kRoceV1 && !link_local;
 }
 
+/// InfiniBand's ports have buffers of their own.
+SharedBufferConfig shared_buffer_of(const SwitchConfig& config, LinkLayer link_layer) {
+  SharedBufferConfig buffer = config.buffer;
+  if (link_layer == LinkLayer::kInfiniBand) buffer.reserved = Bytes(0);
+  return buffer;
+}
+PrioritySet lossless_of(const SwitchConfig& config, LinkLayer link_layer) {
+  return link_layer == LinkLayer::kInfiniBand ? PrioritySet{0} : config.lossless_set();
+}
+PriorityMap priorities_of(const SwitchConfig& config, LinkLayer link_layer,
+                          const CreditConfig& credit) {
+  return link_layer == LinkLayer::kInfiniBand ? PriorityMap::of_service_levels(credit.data_lanes)
+                                              : PriorityMap(config.priorities);
+}
+
 /// Its number, counted from 1, if the address is of an end point at all.
 std::uint32_t end_point_of(const abi::MacAddress& mac) {
   return static_cast<std::uint32_t>(mac[3]) << 16 | static_cast<std::uint32_t>(mac[4]) << 8 |
@@ -63,25 +78,41 @@ Switch::Switch(const sc_core::sc_module_name& module_name, const Wiring& wiring,
       scheduler_(wiring.scheduler),
       pool_(wiring.packets),
       cut_through_(config.cut_through),
-      routed_(config.forwarding == Forwarding::kRouted),
+      infiniband_(wiring.link_layer == LinkLayer::kInfiniBand),
+      routed_(config.forwarding == Forwarding::kRouted && !infiniband_),
       path_choice_(config.path_choice),
       clock_(config.clock),
       latency_(config.latency),
       salt_(seed_for(wiring.seed, name())),
       random_(seed_for(wiring.seed, std::string(name()) + ".random")),
-      priorities_(config.priorities),
-      buffer_(config.buffer, config.lossless_set(), headrooms(config, ports)),
+      priorities_(priorities_of(config, wiring.link_layer, wiring.credit)),
+      buffer_(shared_buffer_of(config, wiring.link_layer), lossless_of(config, wiring.link_layer),
+              headrooms(config, ports)),
       mac_config_(config.mac_table),
       arp_config_(config.arp_table),
       watchdog_(wiring.scheduler, config.watchdog, *this),
       mac_(switch_mac(wiring.number)) {
-  for (const SwitchPortSetup& setup : ports) {
-    const auto number = static_cast<std::uint16_t>(ports_.size());
-    const Egress::Wiring out{wiring.scheduler, wiring.packets, *this, random_,
-                             number,           setup.rate,     mac_};
-    ports_.push_back(std::make_unique<Port>(*this, number, out, config.egress));
-    watchdog_.watch(ports_.back()->egress.listener());
-  }
+  for (const SwitchPortSetup& setup : ports) add_port(wiring, config, setup, ports.size());
+}
+
+/// One of `count`, which share the packet memory evenly if they have buffers of their own. Where
+/// nothing is plugged in there is nobody to tell of them.
+void Switch::add_port(const Wiring& wiring, const SwitchConfig& config,
+                      const SwitchPortSetup& setup, std::size_t count) {
+  const auto number = static_cast<std::uint16_t>(ports_.size());
+  std::unique_ptr<CreditLink> credit;
+  if (infiniband_ && setup.largest_frame != Bytes(0))
+    credit = std::make_unique<CreditLink>(
+        CreditLink::Wiring{wiring.scheduler, setup.rate, config.buffer.size / count, "buffer.size",
+                           setup.largest_frame,
+                           std::string(name()) + ".port" + std::to_string(number),
+                           call<&Switch::port_may_send>(this, number)},
+        wiring.credit);
+  const Egress::Wiring out{wiring.scheduler, wiring.packets, *this, random_,
+                           number,           setup.rate,     mac_,  wiring.link_layer,
+                           credit.get()};
+  ports_.push_back(std::make_unique<Port>(*this, number, std::move(credit), out, config.egress));
+  watchdog_.watch(ports_.back()->egress.listener());
 }
 
 Switch::~Switch() = default;
@@ -103,16 +134,42 @@ PacketSink& Switch::port(std::uint16_t port) { return *ports_[port]; }
 void Switch::receive(Port& port, PacketRef packet) {
   ++port.packets;
   port.bytes += packet->frame_bytes();
-  const bool damaged = packet->bad_fcs && (!cut_through_ || packet->kind == FrameKind::kPause);
+  const bool damaged = packet->bad_fcs && (!cut_through_ || packet->kind != FrameKind::kData);
   port.tap(*packet, packet->tail, PacketDirection::kInbound,
-           damaged ? "dropped: wrong FCS" : nullptr);
-  if (damaged) {
+           damaged ? (infiniband_ ? "dropped: wrong VCRC" : "dropped: wrong FCS") : nullptr);
+  if (damaged)
     drop(port, *packet, port.crc_errors);
-  } else if (packet->kind == FrameKind::kPause) {
-    port.egress.listener().receive(packet->pause);
-  } else {
+  else if (packet->kind != FrameKind::kData)
+    receive_control(port, *packet);
+  else if (infiniband_)
+    forward_by_lid(port, std::move(packet));
+  else
     forward(port, std::move(packet));
+}
+
+void Switch::receive_control(Port& port, const Packet& packet) {
+  if (packet.kind == FrameKind::kCredit)
+    port.credit->receive(packet.credit);
+  else
+    port.egress.listener().receive(packet.pause);
+}
+
+void Switch::forward_by_lid(Port& port, PacketRef packet) {
+  const std::uint8_t lane = packet->lrh.virtual_lane;
+  const Lid lid = packet->lrh.destination;
+  const PortGroup ways =
+      lid == 0 || lid > destinations_ ? PortGroup{} : routes_->ports(node_, lid - 1U);
+  if (ways.empty()) {
+    port.credit->pass(lane, packet->frame_bytes());
+    return drop(port, *packet, port.no_way);
   }
+  port.credit->take(lane, packet->frame_bytes());
+  taken_ += packet->frame_bytes();
+  packet->priority = priorities_.of(*packet);
+  packet->ingress = port.index;
+  Egress& out = ports_[ways[pick(Random(salt_ ^ lid).next(), ways.size())]]->egress;
+  const Time from = ready(*packet, out);
+  out.enqueue(std::move(packet), from);
 }
 
 void Switch::forward(Port& port, PacketRef packet) {
@@ -274,6 +331,7 @@ void Switch::overflow(const Port& port, const Packet& packet) const {
 
 void Switch::left(std::uint16_t port, std::uint16_t ingress, std::uint8_t priority, Bytes frame) {
   given_ += frame;
+  if (infiniband_) return ports_[ingress]->credit->give_back(priority, frame);
   if (ingress >= Packet::kFlooded) {
     const std::uint16_t flood = ingress;
     ingress = neighbours_->ingress_of(flood);
@@ -327,7 +385,7 @@ void Switch::attach_tap(std::uint16_t port, PacketTap* tap, std::uint32_t number
 }
 
 void Switch::report(const MetricScope& scope) const {
-  buffer_.report(scope.child("buffer"));
+  if (!infiniband_) buffer_.report(scope.child("buffer"));
   for (const auto& port : ports_) {
     const MetricScope at = scope.child("port" + std::to_string(port->index));
     at.count("rx_packets", port->packets, "frames received");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An Ethernet switch: construction, wiring, and the way of a packet through it.
+// A switch, of Ethernet or InfiniBand: construction, wiring, and the way of a packet through it.
 //
 //   port -> classify -> way -> shared_buffer -> egress queue -> port
 //              |                    |  XOFF, XON
@@ -16,12 +16,18 @@
 // could forward by; so is IPv6 between link-local addresses, which end at a router. Every router
 // answers for all next hops, so that a packet keeps the Ethernet address of its last hop.
 //
+// Of InfiniBand it forwards by destination LID, always by the same of several equally good ways
+// (linear forwarding), and rewrites nothing but the virtual lane. Each port has a buffer for every
+// lane, of which credits tell the sender; there are no pauses and no shared buffer. A subnet
+// manager, which would assign LIDs and fill the tables, is not modelled: they are there from the
+// start.
+//
 // With a MAC table (fabric/mac_table) a destination may be unknown, and its packet flooded: a copy
 // to every other port, or dropped; a router drops flooded packets that come to it, which are
 // addressed to somebody else. A port in a pause storm may lose its packets (fabric/storm_watchdog).
 //
-// Cutting through, a frame whose FCS is wrong is passed on, as its end is not known when it leaves;
-// otherwise it is dropped here.
+// Cutting through, a frame whose FCS (VCRC) is wrong is passed on, as its end is not known when it
+// leaves; otherwise it is dropped here.
 //
 // Approximates: the pipeline is latency only: it takes packets at the rate of its ports. Bytes are
 // taken at once for the whole packet, and given back when its slot on the wire, with the gap, has
@@ -42,6 +48,7 @@
 #include "fabric/storm_watchdog.h"
 #include "fabric/switch_config.h"
 #include "model/clock.h"
+#include "model/credit.h"
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/packet_tap.h"
@@ -68,6 +75,8 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
     PacketPool& packets;
     std::uint32_t number;  ///< run-wide, for its Ethernet address
     std::uint64_t seed;
+    LinkLayer link_layer = LinkLayer::kRoceV2;
+    CreditConfig credit{};  ///< of InfiniBand
   };
   /// Throws ConfigError if the buffer cannot hold the headroom of its ports.
   Switch(const sc_core::sc_module_name& name, const Wiring& wiring, const SwitchConfig& config,
@@ -116,9 +125,9 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
 
  private:
   struct Port final : PacketSink {
-    Port(Switch& the_switch, std::uint16_t number, const Egress::Wiring& wiring,
-         const EgressConfig& config)
-        : owner(the_switch), index(number), egress(wiring, config) {}
+    Port(Switch& the_switch, std::uint16_t number, std::unique_ptr<CreditLink> credits,
+         const Egress::Wiring& wiring, const EgressConfig& config)
+        : owner(the_switch), index(number), credit(std::move(credits)), egress(wiring, config) {}
     void receive(PacketRef packet) override { owner.receive(*this, std::move(packet)); }
     bool wants_cut_through() const override { return owner.cut_through_; }
 
@@ -126,6 +135,7 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
     std::uint16_t index;
     std::uint64_t packets = 0;
     Bytes bytes;
+    std::unique_ptr<CreditLink> credit;  ///< null on Ethernet
     Egress egress;
     std::uint64_t dropped = 0;
     Bytes dropped_bytes;
@@ -144,7 +154,11 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
     PacketTapPoint tap;
   };
 
+  void port_may_send(std::uint64_t port) { ports_[port]->egress.go(); }
+  void add_port(const Wiring& wiring, const SwitchConfig& config, const SwitchPortSetup& setup,
+                std::size_t count);
   void receive(Port& port, PacketRef packet);
+  void receive_control(Port& port, const Packet& packet);
   void forward(Port& port, PacketRef packet);
   bool take(Port& port, const Packet& packet, std::uint16_t way);
   bool is_known(Port& port, PacketRef& packet);
@@ -153,6 +167,7 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
   std::uint16_t ingress_of(const Packet& packet) const;
   std::uint32_t destination_of(const Packet& packet) const;
   void drop_storm(std::uint16_t port, std::uint8_t priority, bool begins) override;
+  void forward_by_lid(Port& port, PacketRef packet);
   PortGroup ways_to(const Packet& packet) const;
   std::uint16_t choose(PortGroup ways, const Packet& packet);
   void rewrite(Packet& packet) const;
@@ -167,6 +182,7 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
   Scheduler& scheduler_;
   PacketPool& pool_;
   bool cut_through_;
+  bool infiniband_;
   bool routed_;
   PathChoice path_choice_;
   Clock clock_;

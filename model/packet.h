@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One RoCE packet of the fabric, the pool it comes from, and the one interface that takes it.
+// One packet of the fabric, the pool it comes from, and the one interface that takes it.
 //
 // A packet carries its headers decoded and by value, its payload in a buffer of its own that the
 // pool keeps with it from use to use, and what only the simulation knows: the times when its first
@@ -7,11 +7,16 @@
 // packet whose payload is elided has the same length and the same times, and no bytes. Nothing is
 // allocated per packet once a run is warm.
 //
-// A packet is RoCEv2 over IPv4, RoCEv2 over IPv6 or RoCEv1. All three keep what they have in common
-// in the same fields, under the names that it has in the first. Or it is a frame of MAC control
-// that pauses the other end's sender; then it has Ethernet addresses and `pause`, and no more.
+// A packet is RoCEv2 over IPv4, RoCEv2 over IPv6, RoCEv1 or InfiniBand. The first three keep what
+// they have in common in the same fields, under the names that it has in the first; InfiniBand has
+// an LRH in place of Ethernet, and nothing between that and the BTH. Or it is a frame of MAC
+// control that pauses the other end's sender, with Ethernet addresses, `pause`, and no more; or
+// InfiniBand's flow control packet, which is `credit` alone.
 //
-// Left out: GIDs other than those that follow from a port's addresses.
+// Left out: GIDs other than those that follow from a port's addresses; InfiniBand's GRH, which only
+// packets between subnets need.
+// Approximates: the symbols with which InfiniBand's physical layer delimits packets count as part
+// of its line code, as rates are data rates (2 B a packet: 0.05 % at 4 KiB).
 #pragma once
 
 #include <algorithm>
@@ -21,8 +26,10 @@
 #include <utility>
 #include <vector>
 
+#include "model/credit_packet.h"
 #include "model/headers.h"
 #include "model/pause_frame.h"
+#include "model/telemetry.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
 
@@ -30,8 +37,12 @@ namespace rnicsim {
 
 class PacketPool;
 
-enum class FrameKind : std::uint8_t { kRoce, kPause };
-enum class LinkLayer : std::uint8_t { kRoceV2, kRoceV1 };
+enum class FrameKind : std::uint8_t {
+  kData,
+  kPause,   ///< MAC control
+  kCredit,  ///< flow control of InfiniBand
+};
+enum class LinkLayer : std::uint8_t { kRoceV2, kRoceV1, kInfiniBand };
 enum class IpVersion : std::uint8_t { kIpv4, kIpv6 };
 /// How a port's GID follows from its addresses.
 enum class GidKind : std::uint8_t { kIpv4Mapped, kLinkLocal, kUniqueLocal };
@@ -39,7 +50,23 @@ enum class GidKind : std::uint8_t { kIpv4Mapped, kLinkLocal, kUniqueLocal };
 /// Of GRH, or IP and UDP.
 constexpr std::size_t network_header_bytes(LinkLayer link_layer, IpVersion ip_version) {
   if (link_layer == LinkLayer::kRoceV1) return Grh::kBytes;
+  if (link_layer == LinkLayer::kInfiniBand) return 0;
   return UdpHeader::kBytes + (ip_version == IpVersion::kIpv6 ? Grh::kBytes : Ipv4Header::kBytes);
+}
+/// Around that: Ethernet header and FCS, or LRH and VCRC.
+constexpr Bytes link_header_bytes(LinkLayer link_layer) {
+  return link_layer == LinkLayer::kInfiniBand ? Bytes(Lrh::kBytes) + kVcrcBytes
+                                              : Bytes(EthernetHeader::kBytes) + kFcsBytes;
+}
+/// What the wire carries before and behind each frame.
+constexpr Bytes preamble_bytes(LinkLayer link_layer) {
+  return link_layer == LinkLayer::kInfiniBand ? Bytes(0) : kPreambleBytes;
+}
+constexpr Bytes gap_bytes(LinkLayer link_layer) {
+  return link_layer == LinkLayer::kInfiniBand ? Bytes(0) : kInterPacketGapBytes;
+}
+constexpr Bytes min_frame_bytes(LinkLayer link_layer) {
+  return link_layer == LinkLayer::kInfiniBand ? Bytes(0) : kMinFrameBytes;
 }
 
 /// An AtomicETH without the address and the key, which it has in common with a RETH.
@@ -53,20 +80,24 @@ struct PacketFields {
   PacketFields() {
   }  // NOLINT(modernize-use-equals-default): the union's members have initial values
 
-  EthernetHeader eth;  ///< ether_type is not kept: it follows from link layer and IP version
-  FrameKind kind = FrameKind::kRoce;
+  union {
+    EthernetHeader eth{};  ///< ether_type is not kept: it follows from link layer and IP version
+    Lrh lrh;               ///< of InfiniBand; nor is its length
+  };
+  FrameKind kind = FrameKind::kData;
   bool tagged = false;  ///< has an 802.1Q tag
   VlanTag vlan;
   LinkLayer link_layer = LinkLayer::kRoceV2;
   IpVersion ip_version = IpVersion::kIpv4;  ///< of RoCEv2
   std::uint8_t priority = 0;                ///< traffic class in the port or switch that holds it
-  bool bad_fcs = false;                     ///< damaged on a link; the next port drops it
+  bool bad_fcs = false;                     ///< or VCRC: damaged on a link; the next port drops it
   /// total_length is not kept: it follows from the packet when bytes are wanted. Of IPv6 and
   /// RoCEv1: DSCP and ECN are the traffic class, ttl the hop limit, the addresses those behind
   /// mapped GIDs.
   union {
     Ipv4Header ipv4{};
-    PauseFrame pause;  ///< of FrameKind::kPause, which has none
+    PauseFrame pause;     ///< of FrameKind::kPause, which has none
+    CreditPacket credit;  ///< of FrameKind::kCredit
   };
   /// Nor is length. The flow label of IPv6 and RoCEv1 follows from the source port, so that one
   /// field tells flows apart in all three.
@@ -97,9 +128,16 @@ struct PacketFields {
 class Packet : public PacketFields {
  public:
   static constexpr std::size_t kMaxPayloadBytes = 4096;
-  /// IPv6 to the longest extension headers.
+  /// IPv6, which is longer than an LRH, to the longest extension headers.
   static constexpr std::size_t kMaxHeaderBytes =
       Grh::kBytes + UdpHeader::kBytes + Bth::kBytes + kMaxExtensionBytes;
+  static constexpr std::size_t kMaxHops = 15;  ///< four bits of the telemetry's header
+
+  /// Last bit left the sender's port; of an acknowledgement, that of what it answers: stands for
+  /// the table of departures that a NIC keeps by PSN.
+  Time departed = Time::never();
+  /// Of in-band telemetry, behind the IP packet; 0: carries none.
+  std::uint8_t telemetry_bytes = 0;
 
   static constexpr std::uint16_t kFlooded = 0x8000;
 
@@ -138,7 +176,8 @@ class Packet : public PacketFields {
     return ip_version == IpVersion::kIpv6 ? kEtherTypeIpv6 : kEtherTypeIpv4;
   }
   bool has_grh() const {
-    return link_layer == LinkLayer::kRoceV1 || ip_version == IpVersion::kIpv6;
+    return link_layer == LinkLayer::kRoceV1 ||
+           (ip_version == IpVersion::kIpv6 && link_layer != LinkLayer::kInfiniBand);
   }
   /// GRH of RoCEv1, IPv6 header of RoCEv2, with lengths. REQUIRES: has_grh().
   Grh grh() const;
@@ -146,7 +185,7 @@ class Packet : public PacketFields {
     return rnicsim::network_header_bytes(link_layer, ip_version);
   }
 
-  /// Length of the IP packet, or what is one in RoCEv1: headers, payload, pad, ICRC.
+  /// Length of the IP packet, or what is one elsewhere: headers, payload, pad, ICRC.
   Bytes ip_bytes() const {
     return Bytes(network_header_bytes() + Bth::kBytes + extension_bytes(bth)) + payload_length +
            Bytes(bth.pad_count) + kIcrcBytes;
@@ -155,16 +194,43 @@ class Packet : public PacketFields {
   Bytes ethernet_bytes() const {
     return Bytes(EthernetHeader::kBytes + (tagged ? VlanTag::kBytes : 0));
   }
-  /// Ethernet frame with FCS, without preamble and gap; at least 64 B.
+  /// Ethernet frame with FCS, without preamble and gap; at least 64 B. Of InfiniBand the packet
+  /// with LRH and VCRC.
   Bytes frame_bytes() const {
-    if (kind == FrameKind::kPause) return kMinFrameBytes;
-    return std::max(ethernet_bytes() + ip_bytes() + kFcsBytes, kMinFrameBytes);
+    if (kind != FrameKind::kData)
+      return kind == FrameKind::kPause ? kMinFrameBytes : Bytes(CreditPacket::kBytes);
+    if (link_layer == LinkLayer::kInfiniBand) return Bytes(Lrh::kBytes) + ip_bytes() + kVcrcBytes;
+    return std::max(ethernet_bytes() + ip_bytes() + Bytes(telemetry_bytes) + kFcsBytes,
+                    kMinFrameBytes);
   }
   /// What the frame takes of the wire: with preamble and gap.
-  Bytes wire_bytes() const { return frame_bytes() + kPreambleBytes + kInterPacketGapBytes; }
+  Bytes wire_bytes() const {
+    return frame_bytes() + preamble_bytes(link_layer) + gap_bytes(link_layer);
+  }
 
-  /// Writes IP header or GRH to last extension header, lengths and checksum filled in, to at most
-  /// kMaxHeaderBytes; returns how many bytes it wrote.
+  /// From now on each switch adds a record.
+  void begin_telemetry() {
+    if (telemetry_ == nullptr) telemetry_ = std::make_unique<HopTelemetry::Record[]>(kMaxHops);
+    telemetry_bytes = HopTelemetry::kHeaderBytes;
+  }
+  /// As another packet has it.
+  void copy_telemetry(const Packet& from) {
+    if (from.telemetry_bytes == 0) return;
+    begin_telemetry();
+    telemetry_bytes = from.telemetry_bytes;
+    std::copy_n(from.telemetry_.get(), hops(), telemetry_.get());
+  }
+  std::size_t hops() const { return telemetry_bytes / HopTelemetry::kRecordBytes; }
+  HopTelemetry::Record hop(std::size_t index) const { return telemetry_[index]; }
+  /// REQUIRES: telemetry_bytes != 0. A packet that has met kMaxHops takes no more.
+  void add_hop(HopTelemetry::Record record) {
+    if (hops() == kMaxHops) return;
+    telemetry_[hops()] = record;
+    telemetry_bytes = static_cast<std::uint8_t>(telemetry_bytes + HopTelemetry::kRecordBytes);
+  }
+
+  /// Writes LRH, IP header or GRH to last extension header, lengths and checksum filled in, to at
+  /// most kMaxHeaderBytes; returns how many bytes it wrote.
   std::size_t write_headers(std::uint8_t* at) const;
 
  private:
@@ -177,6 +243,7 @@ class Packet : public PacketFields {
   PacketPool* pool_ = nullptr;
   Packet* next_ = nullptr;  ///< in the pool's list of free ones, or in a PacketQueue
   std::unique_ptr<std::uint8_t[]> payload_;
+  std::unique_ptr<HopTelemetry::Record[]> telemetry_;
 };
 
 /// Run-wide number of the `count`-th packet that a port sends: 24 bits of port, 40 of count.
@@ -226,6 +293,8 @@ class PacketPool {
     Packet* packet = free_;
     free_ = packet->next_;
     static_cast<PacketFields&>(*packet) = kFresh;
+    packet->departed = Time::never();
+    packet->telemetry_bytes = 0;
     ++outstanding_;
     return PacketRef(packet);
   }

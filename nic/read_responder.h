@@ -17,6 +17,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "nic/congestion/congestion_unit.h"
 #include "nic/dma_engine.h"
 #include "nic/mac_tx.h"
 #include "nic/nic_port.h"
@@ -41,6 +42,7 @@ class ReadResponder : private DmaEngine::Client {
     QpContextCache& contexts;
     QueuePairTable& qps;
     KeyChecker& key_checker;
+    CongestionUnit& congestion;
     NicPort& port;
     MacTx& mac_tx;
     bool elided;  ///< payload bytes are accounted, not moved
@@ -62,6 +64,7 @@ class ReadResponder : private DmaEngine::Client {
 
  private:
   static constexpr std::uint32_t kMaxPathMtu = 4096;
+  void queue(std::uint64_t qpn);
   void kick();
   void turn();
   void serve(std::uint64_t qpn);
@@ -89,6 +92,7 @@ class ReadResponder : private DmaEngine::Client {
   DmaEngine dma_;
   Ring<NicQueuePair*> turns_;
   bool turn_armed_ = false;
+  Time entered_;  ///< when the present turn entered the pipeline
   bool waits_for_port_ = false;
   Bytes buffered_;
   Bytes most_buffered_;

@@ -19,6 +19,7 @@ PortIdentity port_identity(std::uint16_t nic, const FabricSpec& fabric) {
       0x02,  // locally administered
       0,    0, 0, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)};
   identity.ip = abi::Ipv4Address(10u << 24 | number);
+  identity.lid = static_cast<Lid>(number);
   identity.link_layer = fabric.link_layer;
   identity.ip_version = fabric.ip_version;
   return identity;
@@ -30,6 +31,8 @@ FabricConfig fabric_config(const FabricSpec& spec, const Topology& topology) {
   config.switch_link = spec.switch_link ? spec.switch_link->config : config.host_link;
   config.global_link = spec.global_link ? spec.global_link->config : config.switch_link;
   config.faults = spec.link.faults;
+  config.link_layer = spec.link_layer;
+  config.credit = spec.infiniband.value_or(CreditConfig{});
   for (const TopologyNode& node : topology.nodes())
     if (node.is_switch) config.switches.push_back(spec.switch_config(node.name));
   return config;
@@ -88,7 +91,8 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
                            scenario.seed,
                            cable.propagation,
                            cable.mtu,
-                           cable.response_time};
+                           cable.response_time,
+                           scenario.fabric.infiniband.value_or(CreditConfig{})};
     auto nic = with_path_prefix("hosts." + spec.name + ".nics." + std::to_string(i) + ".", [&] {
       return std::make_unique<Nic>(name.c_str(), wiring, spec.nics[i].config);
     });

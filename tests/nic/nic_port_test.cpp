@@ -35,7 +35,7 @@ TEST_CASE("a packet carries the port's addresses, the queue pair's remote side, 
   CHECK(packet->ipv4.source == abi::Ipv4Address(0x0a000001));
   CHECK(packet->ipv4.destination == abi::Ipv4Address(0x0a000009));
   CHECK(packet->ipv4.dscp == 26);
-  CHECK(packet->ipv4.ecn == Ecn::kCapable0);
+  CHECK(packet->ipv4.ecn == Ecn::kNotCapable);
   CHECK(packet->ipv4.identification == 1);
   CHECK(packet->udp.source_port == 0xc123);
   CHECK(packet->udp.destination_port == kRoceUdpPort);
@@ -47,6 +47,13 @@ TEST_CASE("a packet carries the port's addresses, the queue pair's remote side, 
   CHECK_FALSE(packet->work_request);
   CHECK(packet->id == packet_id(5, 1));
   CHECK(port.identity().number == 5);
+}
+
+TEST_CASE("packets are ECN capable once congestion control asks for it") {
+  PacketPool pool;
+  NicPort port(identity(5), pool);
+  port.make_ecn_capable();
+  CHECK(port.make(context(), Opcode::kWriteOnly, Psn(1))->ipv4.ecn == Ecn::kCapable0);
 }
 
 TEST_CASE("a packet has the link layer of its port, and GIDs from the addresses") {
@@ -68,6 +75,30 @@ TEST_CASE("a packet has the link layer of its port, and GIDs from the addresses"
   CHECK(v6->grh().source == unique_local_gid(abi::Ipv4Address(0x0a000001)));
   CHECK(v6->grh().destination == unique_local_gid(abi::Ipv4Address(0x0a000007)));
   CHECK(v6->grh().next_header == kIpProtocolUdp);
+}
+
+TEST_CASE("a packet of InfiniBand has LIDs and service level, and no other address") {
+  PacketPool pool;
+  PortIdentity ours = identity(5);
+  ours.link_layer = LinkLayer::kInfiniBand;
+  ours.lid = 6;
+  abi::QpContext qp = context();
+  qp.remote_lid = 9;
+  qp.service_level = 3;
+  const PacketRef packet = NicPort(ours, pool).make(qp, Opcode::kWriteOnly, Psn(1));
+  CHECK(packet->lrh.source == 6);
+  CHECK(packet->lrh.destination == 9);
+  CHECK(packet->lrh.service_level == 3);
+  CHECK(packet->ipv4.source == abi::Ipv4Address());
+  CHECK(packet->bth.dest_qp == Qpn(0x123456));
+  abi::DatagramSegment to;
+  to.lid = 7;
+  to.service_level = 1;
+  const PacketRef datagram =
+      NicPort(ours, pool).make_datagram(context(), to, Qpn(3), Opcode::kSendOnly);
+  CHECK(datagram->lrh.source == 6);
+  CHECK(datagram->lrh.destination == 7);
+  CHECK(datagram->lrh.service_level == 1);
 }
 
 TEST_CASE("packets are numbered as they are made; of 65536 the IPv4 identification starts anew") {
