@@ -56,6 +56,18 @@ void Egress::enqueue(PacketRef packet, Time ready) {
   if (!sending_) go();
 }
 
+std::uint64_t Egress::discard() {
+  std::uint64_t discarded = 0;
+  for (std::uint8_t priority = 0; priority < kPriorities; ++priority) {
+    for (PacketQueue& queue = queues_[priority]; !queue.empty(); ++discarded) {
+      const PacketRef packet = queue.take();
+      owner_.left(port_, packet->ingress, priority, packet->frame_bytes());
+    }
+  }
+  nonempty_ = 0;
+  return discarded;
+}
+
 /// Something may start.
 void Egress::go() {
   if (sending_) return;

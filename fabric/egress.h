@@ -63,6 +63,8 @@ class Egress {
   /// A packet of `packet->priority` that came by `packet->ingress`. It may start from `ready` on
   /// (>= now).
   void enqueue(PacketRef packet, Time ready);
+  /// Drops everything that waits; returns how many packets. For a port whose cable is dead.
+  std::uint64_t discard();
   /// Asks the other end's sender to stop or go on.
   PauseRequester& requester() { return requester_; }
   PauseListener& listener() { return listener_; }

@@ -12,14 +12,13 @@ namespace rnicsim {
 namespace {
 
 /// Those that act on a link, each with the name that it has among all.
-std::vector<FaultRule> rules_on(const std::vector<FaultRule>& rules, const std::string& link) {
-  std::vector<FaultRule> here;
+void append_rules_on(const std::string& link, const std::vector<FaultRule>& rules,
+                     std::vector<FaultRule>& here) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (!rules[i].acts_on(link)) continue;
     here.push_back(rules[i]);
     here.back().name = rules[i].label(i);
   }
-  return here;
 }
 
 /// What a topology's file says of a link.
@@ -48,7 +47,15 @@ FabricConfig with_own_latencies(FabricConfig config, const Topology& topology) {
 
 Fabric::Fabric(const Wiring& wiring, Topology topology, const FabricConfig& given,
                const std::vector<Time>& nic_response)
-    : topology_(std::move(topology)), routes_(topology_), nic_response_(nic_response) {
+    : topology_(std::move(topology)),
+      routes_(topology_),
+      nic_response_(nic_response),
+      failures_(wiring.scheduler, topology_, switches_, given.failures),
+      may_reorder_(!given.failures.empty() ||
+                   std::any_of(given.switches.begin(), given.switches.end(),
+                               [](const SwitchConfig& each) {
+                                 return each.path_choice != PathChoice::kEcmp;
+                               })) {
   const FabricConfig config = with_own_latencies(given, topology_);
   for (const TopologyLink& link : topology_.links())
     link_configs_.push_back(config_of(link, config));
@@ -102,8 +109,8 @@ void Fabric::build_switches(const Wiring& wiring, const FabricConfig& config) {
 void Fabric::build_links(const Wiring& wiring, const FabricConfig& config) {
   for (std::uint32_t i = 0; i < topology_.links().size(); ++i) {
     const TopologyLink& link = topology_.links()[i];
-    build_direction(wiring, link.a, link.b, i * 2, config.faults);
-    build_direction(wiring, link.b, link.a, i * 2 + 1, config.faults);
+    build_direction(wiring, link.a, link.b, i * 2, config);
+    build_direction(wiring, link.b, link.a, i * 2 + 1, config);
   }
   for (Direction& direction : directions_) {
     if (!is_nic(direction.from))
@@ -116,12 +123,16 @@ void Fabric::build_links(const Wiring& wiring, const FabricConfig& config) {
 }
 
 void Fabric::build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
-                             const std::vector<FaultRule>& rules) {
+                             const FabricConfig& fabric) {
   const LinkConfig& config = link_configs_[number / 2];
   const FaultDirection way = number % 2 == 0 ? FaultDirection::kForward : FaultDirection::kBackward;
   Direction direction{from, to, std::make_unique<LinkDirection>(wiring.scheduler, config, number),
                       nullptr};
-  std::vector<FaultRule> here = rules_on(rules, link_name(number / 2));
+  std::vector<FaultRule> here;
+  for (std::size_t i = 0; i < fabric.failures.size(); ++i)
+    if (fabric.failures[i].acts_on(topology_, number / 2))
+      here.push_back(LinkFailures::rule_of(fabric.failures[i], i, config.propagation()));
+  append_rules_on(topology_.link_name(number / 2), fabric.faults, here);
   const double loss = topology_.links()[number / 2].own.loss;
   if (loss > 0) here.push_back(loss_of_file(loss));
   if (std::any_of(here.begin(), here.end(),
@@ -131,12 +142,6 @@ void Fabric::build_direction(const Wiring& wiring, PortRef from, PortRef to, std
     direction.faults->connect(*direction.link);
   }
   directions_.push_back(std::move(direction));
-}
-
-/// "A.nic0-switch0", after its two ends.
-std::string Fabric::link_name(std::uint32_t link) const {
-  const TopologyLink& ends = topology_.links()[link];
-  return topology_.node(ends.a.node).name + "-" + topology_.node(ends.b.node).name;
 }
 
 std::string Fabric::direction_name(std::size_t direction) const {
@@ -233,6 +238,21 @@ void Fabric::report(MetricSink& sink) const {
     directions_[i].link->report(scope);
     if (directions_[i].faults) directions_[i].faults->report(scope.child("faults"));
   }
+  for (std::size_t i = 0; i < failures_.count(); ++i) {
+    const MetricScope scope(sink, "fabric.failures." + std::to_string(i));
+    scope.count("links", failures_.links(i), "links that go down");
+    scope.count("lost", lost_by(i), "packets that their cables lost while they were down");
+    scope.count("dropped", failures_.dropped(i),
+                "packets that waited for a dead port and were dropped when it was noticed");
+  }
+}
+
+std::uint64_t Fabric::lost_by(std::size_t failure) const {
+  const std::string label = LinkFailures::label_of(failure);
+  std::uint64_t lost = 0;
+  for (const Direction& direction : directions_)
+    if (direction.faults) lost += direction.faults->fired(label);
+  return lost;
 }
 
 std::vector<std::string> Fabric::conservation_faults(const std::vector<NicTotals>& nics) const {
@@ -285,6 +305,7 @@ std::uint64_t Fabric::dropped_packets() const {
   for (const auto& each : switches_)
     for (std::uint16_t p = 0; p < each->ports(); ++p)
       dropped += each->port_totals(p).dropped_packets;
+  for (std::size_t i = 0; i < failures_.count(); ++i) dropped += failures_.dropped(i);
   return dropped;
 }
 

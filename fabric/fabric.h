@@ -15,6 +15,8 @@
 #include "fabric/fault_injector.h"
 #include "fabric/link.h"
 #include "fabric/link_config.h"
+#include "fabric/link_failure_config.h"
+#include "fabric/link_failures.h"
 #include "fabric/routes.h"
 #include "fabric/switch.h"
 #include "fabric/switch_config.h"
@@ -34,6 +36,7 @@ struct FabricConfig {
   LinkConfig switch_link;  ///< kFabric
   LinkConfig global_link;  ///< kGlobal
   std::vector<FaultRule> faults;
+  std::vector<LinkFailure> failures;
   std::vector<SwitchConfig> switches;  ///< one for each switch of the topology, in its order
 };
 
@@ -98,7 +101,10 @@ class Fabric {
   std::uint64_t packet_hops() const;
   /// Packets that injected faults have lost, damaged, doubled or put out of order.
   std::uint64_t disturbed_packets() const;
-  /// Packets that switches dropped: no room, no way, damaged.
+  /// Whether packets of a flow may come in another order than they were sent in: switches choose
+  /// for each, or routes change.
+  bool may_reorder() const { return may_reorder_; }
+  /// Packets that switches dropped: no room, no way, damaged, a dead port.
   std::uint64_t dropped_packets() const;
 
  private:
@@ -115,16 +121,16 @@ class Fabric {
   LinkConfig config_of(const TopologyLink& link, const FabricConfig& config) const;
   void build_links(const Wiring& wiring, const FabricConfig& config);
   void build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
-                       const std::vector<FaultRule>& rules);
+                       const FabricConfig& config);
   void build_switches(const Wiring& wiring, const FabricConfig& config);
   bool is_nic(PortRef port) const { return !topology_.node(port.node).is_switch; }
   std::uint32_t switch_index(std::uint32_t node) const { return node - topology_.end_points(); }
-  std::string link_name(std::uint32_t link) const;
   std::string direction_name(std::size_t direction) const;
+  std::uint64_t lost_by(std::size_t failure) const;
   std::uint32_t outgoing(PortRef port) const;
 
   Topology topology_;
-  Routes routes_;
+  Routes routes_;  ///< with every cable up
   std::vector<LinkConfig> link_configs_;  ///< by link
   std::vector<Time> nic_response_;
   struct Forward {
@@ -134,6 +140,8 @@ class Fabric {
   std::vector<Forward> forwards_;  ///< by switch
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<Direction> directions_;  ///< two a link: forward, backward
+  LinkFailures failures_;
+  bool may_reorder_;
 };
 
 }  // namespace rnicsim

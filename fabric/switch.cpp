@@ -2,6 +2,7 @@
 #include "fabric/switch.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "model/invariant.h"
 
@@ -81,7 +82,8 @@ void Switch::receive(Port& port, PacketRef packet) {
 void Switch::forward(Port& port, PacketRef packet) {
   if (routed_ && !is_routable(*packet)) return drop(port, *packet, port.not_routable);
   if (routed_ && packet->ipv4.ttl <= 1) return drop(port, *packet, port.expired);
-  const PortGroup ways = ways_to(*packet);
+  PortGroup ways = ways_to(*packet);
+  if (dead_ports_ != 0) ways = living(ways);
   if (ways.empty()) return drop(port, *packet, port.no_way);
   const std::uint16_t way = choose(ways, *packet);
   Egress& out = ports_[way]->egress;
@@ -111,6 +113,26 @@ PortGroup Switch::ways_to(const Packet& packet) const {
                     packet.eth.destination[5];
   if (number == 0 || number > destinations_) return {};
   return routes_->ports(node_, number - 1);
+}
+
+PortGroup Switch::living(PortGroup ways) {
+  living_.clear();
+  std::copy_if(ways.begin(), ways.end(), std::back_inserter(living_),
+               [this](std::uint16_t port) { return ports_[port]->is_up; });
+  return {living_.data(), static_cast<std::uint32_t>(living_.size())};
+}
+
+std::uint64_t Switch::set_port_up(std::uint16_t number, bool up) {
+  Port& port = *ports_[number];
+  if (port.is_up == up) return 0;
+  port.is_up = up;
+  if (up) {
+    --dead_ports_;
+    port.egress.requester().repeat();
+    return 0;
+  }
+  ++dead_ports_;
+  return port.egress.discard();
 }
 
 std::uint16_t Switch::choose(PortGroup ways, const Packet& packet) {

@@ -75,6 +75,9 @@ class Switch : public sc_core::sc_module, private Egress::Owner {
     node_ = node;
     destinations_ = destinations;
   }
+  /// A port whose cable is dead is no way for packets any more, and what waits for it is dropped:
+  /// returns how many. One that comes back tells its other end again what is to stop.
+  std::uint64_t set_port_up(std::uint16_t port, bool up);
   /// How soon a port obeys a pause.
   Time response_time(std::uint16_t port) const { return ports_[port]->egress.response_time(); }
   abi::MacAddress mac() const { return mac_; }
@@ -114,12 +117,14 @@ class Switch : public sc_core::sc_module, private Egress::Owner {
     std::uint64_t no_way = 0;
     std::uint64_t not_routable = 0;
     std::uint64_t expired = 0;
+    bool is_up = true;
     PacketTapPoint tap;
   };
 
   void receive(Port& port, PacketRef packet);
   void forward(Port& port, PacketRef packet);
   PortGroup ways_to(const Packet& packet) const;
+  PortGroup living(PortGroup ways);
   std::uint16_t choose(PortGroup ways, const Packet& packet);
   void rewrite(Packet& packet) const;
   Time ready(const Packet& packet, const Egress& out) const;
@@ -144,6 +149,8 @@ class Switch : public sc_core::sc_module, private Egress::Owner {
   std::uint32_t node_ = 0;
   std::uint32_t destinations_ = 0;
   abi::MacAddress mac_;
+  std::uint32_t dead_ports_ = 0;
+  std::vector<std::uint16_t> living_;  ///< ports of the group looked at
   Bytes taken_;
   Bytes given_;
   std::vector<std::unique_ptr<Port>> ports_;

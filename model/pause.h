@@ -64,6 +64,10 @@ class PauseRequester {
   /// The class must stop, or may go on. What it already is changes nothing.
   void xoff(std::uint8_t priority);
   void xon(std::uint8_t priority);
+  /// The other end may have lost what it was told.
+  void repeat() {
+    if (xoff_ != 0) owe(xoff_);
+  }
   bool is_xoff(std::uint8_t priority) const { return (xoff_ >> priority & 1) != 0; }
   bool any_xoff() const { return xoff_ != 0; }
 

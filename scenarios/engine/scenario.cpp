@@ -64,6 +64,8 @@ void FabricSpec::describe(Fields& f) {
   f.object("switch", switch_default, "the switches");
   f.list("switches", switches, ListLimits{0, 65536},
          "switches that differ from `switch`, by name; of several that name one the last counts");
+  f.list("failures", failures, ListLimits{0, 1024},
+         "links that go down at a given time, and what switches do about it");
 }
 
 Bytes FabricSpec::smallest_mtu() const {

@@ -29,6 +29,7 @@ FabricConfig fabric_config(const FabricSpec& spec, const Topology& topology) {
   config.switch_link = spec.switch_link ? spec.switch_link->config : config.host_link;
   config.global_link = spec.global_link ? spec.global_link->config : config.switch_link;
   config.faults = spec.link.faults;
+  config.failures = spec.failures;
   for (const TopologyNode& node : topology.nodes())
     if (node.is_switch) config.switches.push_back(spec.switch_config(node.name));
   return config;

@@ -56,6 +56,7 @@ class System : public sc_core::sc_module {
   /// switches have dropped.
   std::uint64_t disturbed_packets() const;
   Fabric& fabric() { return *fabric_; }
+  const Fabric& fabric() const { return *fabric_; }
 
  private:
   void build_fabric(const Scenario& scenario, const std::vector<HostSpec>& machines);
