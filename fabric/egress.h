@@ -68,6 +68,7 @@ class Egress {
   /// Asks the other end's sender to stop or go on.
   PauseRequester& requester() { return requester_; }
   PauseListener& listener() { return listener_; }
+  const PauseListener& listener() const { return listener_; }
 
   bool idle() const { return nonempty_ == 0 && !sending_; }
   PrioritySet nonempty() const { return nonempty_; }

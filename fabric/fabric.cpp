@@ -6,6 +6,7 @@
 
 #include "fabric/pause_cycle.h"
 #include "model/clock.h"
+#include "model/quantity.h"
 
 namespace rnicsim {
 
@@ -51,11 +52,11 @@ Fabric::Fabric(const Wiring& wiring, Topology topology, const FabricConfig& give
       routes_(topology_),
       nic_response_(nic_response),
       failures_(wiring.scheduler, topology_, switches_, given.failures),
-      may_reorder_(!given.failures.empty() ||
-                   std::any_of(given.switches.begin(), given.switches.end(),
-                               [](const SwitchConfig& each) {
-                                 return each.path_choice != PathChoice::kEcmp;
-                               })) {
+      may_reorder_(
+          !given.failures.empty() ||
+          std::any_of(given.switches.begin(), given.switches.end(), [](const SwitchConfig& each) {
+            return each.path_choice != PathChoice::kEcmp;
+          })) {
   const FabricConfig config = with_own_latencies(given, topology_);
   for (const TopologyLink& link : topology_.links())
     link_configs_.push_back(config_of(link, config));
@@ -181,10 +182,22 @@ void Fabric::attach(ProbeSink* sink, const std::vector<std::uint32_t>& nics,
   }
 }
 
-void Fabric::attach_tap(PacketTap* tap) {
-  for (Direction& direction : directions_)
-    if (direction.faults && is_nic(direction.to))
-      direction.faults->tap.attach(tap, direction.to.node);
+std::uint32_t Fabric::tap_number(PortRef port) const {
+  if (is_nic(port)) return port.node;
+  std::uint32_t number = topology_.end_points() + port.port;
+  for (std::uint32_t node = topology_.end_points(); node < port.node; ++node)
+    number += topology_.node(node).ports();
+  return number;
+}
+
+void Fabric::attach_tap(PacketTap* tap, bool switches) {
+  for (Direction& direction : directions_) {
+    if (direction.faults && (switches || is_nic(direction.to)))
+      direction.faults->tap.attach(tap, tap_number(direction.to));
+    if (switches && !is_nic(direction.to))
+      switches_[switch_index(direction.to.node)]->attach_tap(
+          static_cast<std::uint16_t>(direction.to.port), tap, tap_number(direction.to));
+  }
 }
 
 void Fabric::observe_pauses(PauseObserver* observer) {
@@ -220,6 +233,38 @@ bool Fabric::idle() const {
          });
 }
 
+std::string Fabric::obstacle_at(PortRef port, std::uint8_t priority) const {
+  const std::uint32_t link = topology_.node(port.node).links[port.port];
+  if (failures_.is_down(link)) return "link " + topology_.link_name(link) + " is down";
+  if (is_nic(port)) return {};
+  const PauseListener& listener =
+      switches_[switch_index(port.node)]->egress(static_cast<std::uint16_t>(port.port)).listener();
+  if (!listener.is_paused(priority)) return {};
+  return topology_.name_of(port) + " is paused in priority " + std::to_string(priority) +
+         " since " + to_text(listener.paused_since(priority));
+}
+
+/// Looks along all ways, those that are the fewest links away first.
+std::string Fabric::obstacle(std::uint32_t from, std::uint32_t to, std::uint8_t priority) const {
+  const Routes& routes = failures_.routes() != nullptr ? *failures_.routes() : routes_;
+  const std::string at_end = obstacle_at({to, 0}, priority);
+  if (!at_end.empty()) return at_end;
+  std::vector<PortRef> ports = {{from, 0}};
+  std::vector<bool> seen(topology_.nodes().size());
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const std::string here = obstacle_at(ports[i], priority);
+    if (!here.empty()) return here;
+    const std::uint32_t next = topology_.peer(ports[i]).node;
+    if (next == to || seen[next] || !topology_.node(next).is_switch) continue;
+    seen[next] = true;
+    const PortGroup group = routes.ports(next, to);
+    if (group.empty())
+      return topology_.node(next).name + " knows no way to " + topology_.node(to).name;
+    for (const std::uint16_t port : group) ports.push_back({next, port});
+  }
+  return {};
+}
+
 std::string Fabric::deadlock() const {
   const std::vector<PausedPort> cycle = find_pause_cycle(topology_, switches_);
   std::string text;
@@ -245,6 +290,18 @@ void Fabric::report(MetricSink& sink) const {
     scope.count("dropped", failures_.dropped(i),
                 "packets that waited for a dead port and were dropped when it was noticed");
   }
+}
+
+std::vector<std::string> Fabric::notes() const {
+  std::vector<std::string> notes = topology_.notes;
+  for (std::size_t i = 0; i < failures_.count(); ++i) {
+    const LinkFailure& failure = failures_.failure(i);
+    notes.push_back(failure.link + " down from " + to_text(failure.at) +
+                    (failure.until ? " to " + to_text(*failure.until) : " on") + ": " +
+                    std::to_string(lost_by(i)) + " packets lost on it, " +
+                    std::to_string(failures_.dropped(i)) + " dropped in front of it");
+  }
+  return notes;
 }
 
 std::uint64_t Fabric::lost_by(std::size_t failure) const {

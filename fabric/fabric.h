@@ -83,11 +83,17 @@ class Fabric {
   /// Faults of cables: each under the component of the NIC that sends into it, the others under
   /// `first_switch` plus the sending switch's number. `first_nic[n]`: of NIC n.
   void attach(ProbeSink* sink, const std::vector<std::uint32_t>& nics, std::uint32_t first_switch);
-  /// Packets that faults lose on their way to a NIC, as that NIC's port.
-  void attach_tap(PacketTap* tap);
+  /// Packets that faults lose on their way to a NIC, as that NIC's port. With `switches` also what
+  /// passes the ports of switches; their numbers follow those of the NICs, switch by switch.
+  void attach_tap(PacketTap* tap, bool switches);
   /// Pauses that switches' ports obey; the tag is a node's number in the topology.
   void observe_pauses(PauseObserver* observer);
   bool idle() const;
+  /// What a user should know of the network: notes of its topology, what failures cost.
+  std::vector<std::string> notes() const;
+  /// What keeps packets of a priority from getting from NIC to NIC now, on any of their ways: a
+  /// link that is down, a switch that knows no way, a paused port; empty if nothing does.
+  std::string obstacle(std::uint32_t from_nic, std::uint32_t to_nic, std::uint8_t priority) const;
   /// Ports that have paused each other for good, as text that names them and says what each waits
   /// for; empty if there are none.
   std::string deadlock() const;
@@ -124,13 +130,15 @@ class Fabric {
                        const FabricConfig& config);
   void build_switches(const Wiring& wiring, const FabricConfig& config);
   bool is_nic(PortRef port) const { return !topology_.node(port.node).is_switch; }
+  std::uint32_t tap_number(PortRef port) const;
+  std::string obstacle_at(PortRef port, std::uint8_t priority) const;
   std::uint32_t switch_index(std::uint32_t node) const { return node - topology_.end_points(); }
   std::string direction_name(std::size_t direction) const;
   std::uint64_t lost_by(std::size_t failure) const;
   std::uint32_t outgoing(PortRef port) const;
 
   Topology topology_;
-  Routes routes_;  ///< with every cable up
+  Routes routes_;                         ///< with every cable up
   std::vector<LinkConfig> link_configs_;  ///< by link
   std::vector<Time> nic_response_;
   struct Forward {

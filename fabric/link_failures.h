@@ -47,6 +47,8 @@ class LinkFailures {
   /// Packets that waited in the queues of its ports.
   std::uint64_t dropped(std::size_t number) const { return failures_[number].dropped; }
   bool is_down(std::uint32_t link) const;
+  /// What all switches know now; null as long as nothing has changed.
+  const Routes* routes() const { return routes_.get(); }
 
  private:
   struct Failure {

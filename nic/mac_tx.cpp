@@ -9,7 +9,7 @@ namespace rnicsim {
 
 void MacTxConfig::describe(Fields& fields) {
   fields.field("response_queue", response_queue, range(1, 1 << 16),
-               "acknowledgements and responses that wait for the wire");
+               "acknowledgements and responses of a priority that wait for the wire");
 }
 
 MacTx::MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& port)
@@ -18,6 +18,7 @@ MacTx::MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& 
       mac_(wiring.mac),
       config_(config),
       priorities_(port.priorities),
+      vlan_(port.vlan),
       wire_(wiring.rate),
       preamble_(wire_.byte_time().of(kPreambleBytes)),
       gap_(wire_.byte_time().of(kInterPacketGapBytes)),
@@ -43,10 +44,15 @@ void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch) {
   seal_icrc(*packet);
   const std::uint8_t priority = priorities_.of(*packet);
   packet->priority = priority;
+  if (vlan_) {
+    packet->tagged = true;
+    packet->vlan.priority = priority;
+    packet->vlan.id = *vlan_;
+  }
   auto& waiting = queues_[priority].at(queue);
   waiting.push({std::move(packet), ready, epoch});
   nonempty_ = static_cast<PrioritySet>(nonempty_ | priority_bit(priority));
-  if (queue == Queue::kResponse) ++responses_;
+  if (queue == Queue::kResponse) ++responses_[priority];
   most_queued_ = std::max(most_queued_, waiting.size());
   arm();
 }
@@ -148,7 +154,7 @@ void MacTx::drop_void(std::uint8_t priority, Queue which) {
 }
 
 void MacTx::freed(Queue queue, Started started) {
-  if (queue == Queue::kResponse) --responses_;
+  if (queue == Queue::kResponse) --responses_[started.priority];
   if (queue == Queue::kRequest && request_started_)
     request_started_.function(request_started_.object, started.pack());
   if (queue == Queue::kResponse && response_started_) response_started_();
@@ -165,7 +171,8 @@ void MacTx::count_parts(const Packet& packet, Bytes frame) {
 void MacTx::report(const MetricScope& scope) const {
   const Bytes pauses = kMinFrameBytes * (packets_ - data_packets_);
   const Bytes headers = bytes_ - payload_bytes_ - padding_bytes_ - pauses;
-  const Bytes ethernet((EthernetHeader::kBytes + kFcsBytes.count()) * data_packets_);
+  const std::size_t tag = vlan_ ? VlanTag::kBytes : 0;
+  const Bytes ethernet((EthernetHeader::kBytes + tag + kFcsBytes.count()) * data_packets_);
   scope.count("tx_packets", packets_, "Ethernet frames sent");
   scope.bytes("tx_bytes", bytes_, "bytes of Ethernet frames sent, with FCS");
   scope.bytes("tx_wire_bytes", wire_bytes_, "the same with preamble and inter-packet gap");
@@ -173,7 +180,7 @@ void MacTx::report(const MetricScope& scope) const {
   scope.bytes("tx_padding_bytes", padding_bytes_,
               "of tx_bytes: what fills words of four bytes and frames of 64");
   scope.bytes("tx_header_bytes", headers, "of tx_bytes: headers, ICRC and FCS");
-  scope.bytes("tx_headers.ethernet", ethernet, "of tx_header_bytes: Ethernet header and FCS");
+  scope.bytes("tx_headers.ethernet", ethernet, "of tx_header_bytes: Ethernet header, tag and FCS");
   scope.bytes("tx_headers.network", network_bytes_, "of tx_header_bytes: IP and UDP, or GRH");
   scope.bytes("tx_headers.transport", headers - ethernet - network_bytes_,
               "of tx_header_bytes: BTH, extension headers and ICRC");

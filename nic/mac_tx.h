@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "model/callback.h"
 #include "model/config_reader.h"
@@ -57,10 +58,10 @@ class MacTx {
     request_started_ = request_started;
     response_started_ = response_started;
   }
-  /// Whether one more packet may be queued. Requests are bounded by the requester's transmit
-  /// buffer.
-  bool has_room(Queue queue) const {
-    return queue == Queue::kRequest || responses_ < config_.response_queue;
+  /// Whether one more response of a priority may be queued; who has begun one all the same (READ
+  /// data on their way from memory) may queue it. Requests are bounded by the requester's buffer.
+  bool has_room_for_response(std::uint8_t priority) const {
+    return responses_[priority] < config_.response_queue;
   }
   /// Queues a packet that may leave from `ready` on (>= now). Within a queue order is kept. One
   /// whose epoch is over when its turn comes does not leave; its room is free as if it had.
@@ -70,6 +71,7 @@ class MacTx {
   PauseRequester& pause_requester() { return requester_; }
   /// What the other end asks for.
   PauseListener& pause_listener() { return listener_; }
+  const PauseListener& pause_listener() const { return listener_; }
   std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
   std::uint8_t priority_of_dscp(std::uint8_t dscp) const { return priorities_.of_untagged(dscp); }
   std::uint64_t sent() const { return packets_; }
@@ -110,6 +112,7 @@ class MacTx {
   MacAddress mac_;
   MacTxConfig config_;
   PriorityMap priorities_;
+  std::optional<std::uint16_t> vlan_;
   PacketSink* link_ = nullptr;
   Callback request_started_;
   Callback response_started_;
@@ -121,7 +124,7 @@ class MacTx {
   PauseRequester requester_;
   PauseListener listener_;
   std::array<Queues, kPriorities> queues_;
-  std::size_t responses_ = 0;
+  std::array<std::size_t, kPriorities> responses_{};
   Time armed_ = Time::never();
   std::uint64_t packets_ = 0;
   std::uint64_t data_packets_ = 0;  ///< of these, without pause frames

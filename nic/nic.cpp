@@ -181,6 +181,14 @@ void Nic::attach(ProbeSink* sink, std::uint32_t component) {
   b.mac_rx.probe.attach(sink, component);
 }
 
+std::uint8_t Nic::priority_of(std::uint8_t dscp) const {
+  return blocks_->mac_tx.priority_of_dscp(dscp);
+}
+
+Time Nic::paused_since(std::uint8_t priority) const {
+  return blocks_->mac_tx.pause_listener().paused_since(priority);
+}
+
 void Nic::observe_pauses(PauseObserver* observer, PauseObserver::Port port) {
   blocks_->mac_tx.pause_listener().observe(observer, port);
 }

@@ -66,6 +66,9 @@ class Nic : public sc_core::sc_module {
   void attach_tap(PacketTap* tap, std::uint32_t number);
   /// Pauses that the port obeys.
   void observe_pauses(PauseObserver* observer, PauseObserver::Port port);
+  /// Of what has this DSCP; and since when the port may not send it, never() if it may.
+  std::uint8_t priority_of(std::uint8_t dscp) const;
+  Time paused_since(std::uint8_t priority) const;
   void report(const MetricScope& scope) const;
 
  private:

@@ -20,6 +20,7 @@ struct PortConfig {
   std::vector<PriorityWeight> weights;
   PauseConfig pause;
   std::optional<Bytes> headroom;
+  std::optional<std::uint16_t> vlan;  ///< its frames carry a tag with this VLAN's number
   void describe(Fields& fields);
   /// None is lossless while nobody can be paused.
   PrioritySet lossless_set() const {

@@ -118,6 +118,13 @@ std::vector<std::string> HostSpec::machine_names() const {
   return names;
 }
 
+Bytes Scenario::tag_bytes() const {
+  for (const HostSpec& host : hosts)
+    for (const NicSpec& nic : host.nics)
+      if (nic.config.port.vlan) return Bytes(VlanTag::kBytes);
+  return Bytes(0);
+}
+
 std::vector<HostSpec> Scenario::machines() const {
   std::vector<HostSpec> machines;
   for (const HostSpec& host : hosts) {

@@ -128,6 +128,8 @@ struct Scenario {
 
   std::string variant;  ///< which one this is; empty: the scenario itself
 
+  /// What a VLAN tag adds to frames, if any NIC sends one.
+  Bytes tag_bytes() const;
   /// One a host, `count` taken apart.
   std::vector<HostSpec> machines() const;
 };

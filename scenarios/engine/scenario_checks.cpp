@@ -162,7 +162,7 @@ class Checker {
 
   void check_workload_entry(WorkloadSpec& workload, const std::string& path) const {
     if (is_of_flows(workload.pattern)) {
-      check_workload(document_, path, workload, scenario_.fabric);
+      check_workload(document_, path, workload, scenario_.fabric, scenario_.tag_bytes());
       check_flows(document_, path, workload, scenario_);
       return;
     }
@@ -170,7 +170,7 @@ class Checker {
     workload.to = one_host(workload.to_rule, path + ".to", "host at the other end");
     if (workload.from == workload.to)
       fail(path + ".to", "loopback is not supported: `from` and `to` are the same host");
-    check_workload(document_, path, workload, scenario_.fabric);
+    check_workload(document_, path, workload, scenario_.fabric, scenario_.tag_bytes());
   }
 
   std::string one_host(const AnyJson& rule, const std::string& path, const char* what) const {

@@ -125,11 +125,11 @@ void System::attach(ProbeSink* sink) {
   fabric_->attach(sink, nic_components, first_switch_);
 }
 
-void System::attach_tap(PacketTap* tap) {
+void System::attach_tap(PacketTap* tap, bool switches) {
   for (Server& server : servers_)
     for (std::size_t i = 0; i < server.nics.size(); ++i)
       server.nics[i]->attach_tap(tap, server.ports[i].number);
-  fabric_->attach_tap(tap);
+  fabric_->attach_tap(tap, switches);
 }
 
 void System::observe_pauses(PauseObserver* observer) {

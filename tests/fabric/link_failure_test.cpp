@@ -55,8 +55,8 @@ struct LeafSpine {
         fabric({scheduler, pool, 1}, topology, fabric_config(choice, std::move(failures), length),
                {Time(), Time()}) {
     for (std::uint32_t i = 0; i < 2; ++i) {
-      ends.push_back(std::make_unique<FakeEnd>(scheduler, pool, i + 1, BitRate::gbps(100),
-                                               PauseConfig{}));
+      ends.push_back(
+          std::make_unique<FakeEnd>(scheduler, pool, i + 1, BitRate::gbps(100), PauseConfig{}));
       ends[i]->connect(fabric.entry(i));
       fabric.connect(i, *ends[i]);
     }
