@@ -41,7 +41,8 @@ Egress::Egress(const Wiring& w, const EgressConfig& config)
       pool_(w.packets),
       mac_(w.mac),
       requester_(w.scheduler, config.pause, w.rate, call<&Egress::go>(this)),
-      listener_(w.scheduler, config.pause, w.rate, call<&Egress::go>(this)) {
+      listener_(w.scheduler, config.pause, w.rate, call<&Egress::go>(this)),
+      rate_class_(HopTelemetry::class_of(w.rate)) {
   for (const EcnConfig& ecn : config.ecn) {
     marking_ = static_cast<PrioritySet>(marking_ | priority_bit(ecn.priority));
     markers_[ecn.priority] = EcnMarker(ecn);
@@ -110,17 +111,32 @@ void Egress::start(std::uint8_t priority) {
   PacketQueue& queue = queues_[priority];
   PacketRef packet = queue.take();
   if (queue.empty()) nonempty_ = static_cast<PrioritySet>(nonempty_ & ~priority_bit(priority));
-  if (contains(marking_, priority) && is_ecn_capable(*packet) &&
-      markers_[priority].marks(owner_.waiting(port_, priority), random_)) {
-    packet->ipv4.ecn = Ecn::kCongestion;
-    ++marked_;
-  }
+  if (contains(marking_, priority)) mark(*packet, priority);
   releases_ = true;
   leaving_priority_ = priority;
   leaving_ingress_ = packet->ingress;
   leaving_bytes_ = packet->frame_bytes();
   const Time ready = packet->head;
+  if (packet->telemetry_bytes != 0 && is_request(packet->bth.opcode)) add_telemetry(*packet);
   put_on_wire(std::move(packet), ready);
+}
+
+/// Looks at the queue for packets that cannot be marked as well.
+void Egress::mark(Packet& packet, std::uint8_t priority) {
+  const Bytes waiting = owner_.waiting(port_, priority);
+  ++ecn_looks_;
+  ecn_waiting_ += waiting;
+  ecn_most_ = std::max(ecn_most_, waiting);
+  if (!is_ecn_capable(packet) || !markers_[priority].marks(waiting, random_)) return;
+  packet.ipv4.ecn = Ecn::kCongestion;
+  ++marked_;
+}
+
+/// What has been sent before this packet, and what waits behind it.
+void Egress::add_telemetry(Packet& packet) const {
+  const Bytes sent = bytes_ + (kPreambleBytes + kInterPacketGapBytes) * packets_;
+  const Bytes behind = owner_.waiting(port_, leaving_priority_) - leaving_bytes_;
+  packet.add_hop(HopTelemetry::of(rate_class_, scheduler_.now(), sent, behind).encode());
 }
 
 void Egress::put_on_wire(PacketRef packet, Time ready) {
@@ -147,7 +163,12 @@ void Egress::report(const MetricScope& scope) const {
   scope.count("tx_packets", packets_, "frames sent");
   scope.bytes("tx_bytes", bytes_, "bytes of frames sent, with FCS");
   scope.time("tx.busy", busy_, "time the wire was taken by sending");
-  if (marking_ != 0) scope.count("ecn_marked", marked_, "packets marked: congestion experienced");
+  if (marking_ != 0) {
+    scope.count("ecn_marked", marked_, "packets marked: congestion experienced");
+    scope.bytes("ecn_queue.mean", ecn_looks_ == 0 ? Bytes() : ecn_waiting_ / ecn_looks_,
+                "bytes waiting in queues that mark, on average of the packets that leave them");
+    scope.bytes("ecn_queue.max", ecn_most_, "most of them");
+  }
   requester_.report(scope);
   listener_.report(scope);
 }

@@ -3,7 +3,8 @@
 // wire. Pause frames of our own go first and are never paused; then strict priorities, the highest
 // number first; then the others share what is left by deficit-weighted round robin (802.1Qaz ETS).
 // A priority that the other end has paused is passed over, and so is one whose first packet is
-// still in the switch's pipeline while another's is not. ECN marks are set when a packet leaves.
+// still in the switch's pipeline while another's is not. ECN marks are set when a packet leaves,
+// and then a request that collects telemetry gets this port's record, by which its frame grows.
 //
 // An idle port takes a packet at once, to start when it is `ready` (out of the switch's pipeline);
 // one event stands for the end of each packet: there its memory is given back and the next chosen.
@@ -95,6 +96,8 @@ class Egress {
   PrioritySet ready_of(PrioritySet eligible) const;
   void start(std::uint8_t priority);
   void put_on_wire(PacketRef packet, Time ready);
+  void mark(Packet& packet, std::uint8_t priority);
+  void add_telemetry(Packet& packet) const;
 
   // What every packet touches.
   Scheduler& scheduler_;
@@ -119,11 +122,15 @@ class Egress {
 
   PriorityArbiter arbiter_;
   std::array<EcnMarker, kPriorities> markers_;
+  std::uint64_t ecn_looks_ = 0;
+  Bytes ecn_waiting_;
+  Bytes ecn_most_;
   Random& random_;
   PacketPool& pool_;
   abi::MacAddress mac_;
   PauseRequester requester_;
   PauseListener listener_;
+  std::uint8_t rate_class_;
 };
 
 }  // namespace rnicsim

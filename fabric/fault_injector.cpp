@@ -145,6 +145,8 @@ void FaultInjector::damage(Rule& rule, Packet& packet) {
 PacketRef FaultInjector::copy_of(const Packet& packet) {
   PacketRef copy = packets_.create();
   static_cast<PacketFields&>(*copy) = packet;
+  copy->departed = packet.departed;
+  copy->copy_telemetry(packet);
   if (!packet.payload_elided && packet.payload() != nullptr)
     std::copy_n(packet.payload(), packet.payload_length.count(), copy->payload());
   return copy;

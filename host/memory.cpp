@@ -40,9 +40,9 @@ void Memory::require(PhysicalAddress address, std::size_t bytes) const {
 }
 
 const std::uint8_t* Memory::frame(std::uint64_t number) const {
-  const Table* table = tables_[number / kFramesPerTable].get();
-  if (table == nullptr) return nullptr;
-  const Frame* frame = (*table)[number % kFramesPerTable].get();
+  const std::unique_ptr<Table>* table = tables_.find(number / kFramesPerTable);
+  if (table == nullptr || !*table) return nullptr;
+  const Frame* frame = (**table)[number % kFramesPerTable].get();
   return frame == nullptr ? nullptr : frame->data();
 }
 

@@ -24,6 +24,7 @@
 #include "model/metrics.h"
 #include "model/pcie_tlp.h"
 #include "model/ring.h"
+#include "model/sparse_array.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
 
@@ -86,7 +87,7 @@ class Memory {
   void require(PhysicalAddress address, std::size_t bytes) const;
 
   MemoryConfig config_;
-  std::vector<std::unique_ptr<Table>> tables_;  ///< of 2 MiB each
+  SparseArray<std::unique_ptr<Table>, 256> tables_;  ///< of 2 MiB each
   Serialiser bandwidth_;
   std::vector<Watch> watches_;  ///< in the order of their calls; few: one for each sleeping poller
   std::vector<Callback> due_;

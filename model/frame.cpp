@@ -186,12 +186,20 @@ std::uint8_t* write_ethernet(const Packet& packet, std::uint8_t* at) {
   return at + VlanTag::kBytes;
 }
 
+void write_telemetry(const Packet& packet, std::uint8_t* at) {
+  store_be16(at, static_cast<std::uint16_t>(packet.hops() << 12));
+  at += HopTelemetry::kHeaderBytes;
+  for (std::size_t hop = 0; hop < packet.hops(); ++hop, at += HopTelemetry::kRecordBytes)
+    store_be64(at, packet.hop(hop));
+}
+
 void write_roce(const Packet& packet, std::uint8_t* at) {
   at += packet.write_headers(at);
   if (!packet.payload_elided && packet.payload() != nullptr)
     std::copy_n(packet.payload(), packet.payload_length.count(), at);
   at += packet.payload_length.count() + packet.bth.pad_count;
   store_le32(at, packet.payload_elided ? compute_icrc(packet) ^ packet.icrc : packet.icrc);
+  if (packet.telemetry_bytes != 0) write_telemetry(packet, at + kIcrcBytes.count());
 }
 
 }  // namespace

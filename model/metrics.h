@@ -46,6 +46,9 @@ class MetricScope {
     sink_.add(path_ + "." + name, static_cast<std::uint64_t>(t.ps()), Unit::kPicoseconds,
               description);
   }
+  void rate(const std::string& name, double bits_per_second, const char* description) const {
+    sink_.add_real(path_ + "." + name, bits_per_second, Unit::kBitsPerSecond, description);
+  }
   void cycles(const std::string& name, Cycles n, const char* description) const {
     sink_.add(path_ + "." + name, n.count(), Unit::kCycles, description);
   }

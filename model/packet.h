@@ -23,6 +23,7 @@
 
 #include "model/headers.h"
 #include "model/pause_frame.h"
+#include "model/telemetry.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
 
@@ -99,6 +100,13 @@ class Packet : public PacketFields {
   /// IPv6 to the longest extension headers.
   static constexpr std::size_t kMaxHeaderBytes =
       Grh::kBytes + UdpHeader::kBytes + Bth::kBytes + kMaxExtensionBytes;
+  static constexpr std::size_t kMaxHops = 15;  ///< four bits of the telemetry's header
+
+  /// Last bit left the sender's port; of an acknowledgement, that of what it answers: stands for
+  /// the table of departures that a NIC keeps by PSN.
+  Time departed = Time::never();
+  /// Of in-band telemetry, behind the IP packet; 0: carries none.
+  std::uint8_t telemetry_bytes = 0;
 
   Packet() = default;
   Packet(const Packet&) = delete;
@@ -152,10 +160,32 @@ class Packet : public PacketFields {
   /// Ethernet frame with FCS, without preamble and gap; at least 64 B.
   Bytes frame_bytes() const {
     if (kind == FrameKind::kPause) return kMinFrameBytes;
-    return std::max(ethernet_bytes() + ip_bytes() + kFcsBytes, kMinFrameBytes);
+    return std::max(ethernet_bytes() + ip_bytes() + Bytes(telemetry_bytes) + kFcsBytes,
+                    kMinFrameBytes);
   }
   /// What the frame takes of the wire: with preamble and gap.
   Bytes wire_bytes() const { return frame_bytes() + kPreambleBytes + kInterPacketGapBytes; }
+
+  /// From now on each switch adds a record.
+  void begin_telemetry() {
+    if (telemetry_ == nullptr) telemetry_ = std::make_unique<HopTelemetry::Record[]>(kMaxHops);
+    telemetry_bytes = HopTelemetry::kHeaderBytes;
+  }
+  /// As another packet has it.
+  void copy_telemetry(const Packet& from) {
+    if (from.telemetry_bytes == 0) return;
+    begin_telemetry();
+    telemetry_bytes = from.telemetry_bytes;
+    std::copy_n(from.telemetry_.get(), hops(), telemetry_.get());
+  }
+  std::size_t hops() const { return telemetry_bytes / HopTelemetry::kRecordBytes; }
+  HopTelemetry::Record hop(std::size_t index) const { return telemetry_[index]; }
+  /// REQUIRES: telemetry_bytes != 0. A packet that has met kMaxHops takes no more.
+  void add_hop(HopTelemetry::Record record) {
+    if (hops() == kMaxHops) return;
+    telemetry_[hops()] = record;
+    telemetry_bytes = static_cast<std::uint8_t>(telemetry_bytes + HopTelemetry::kRecordBytes);
+  }
 
   /// Writes IP header or GRH to last extension header, lengths and checksum filled in, to at most
   /// kMaxHeaderBytes; returns how many bytes it wrote.
@@ -171,6 +201,7 @@ class Packet : public PacketFields {
   PacketPool* pool_ = nullptr;
   Packet* next_ = nullptr;  ///< in the pool's list of free ones, or in a PacketQueue
   std::unique_ptr<std::uint8_t[]> payload_;
+  std::unique_ptr<HopTelemetry::Record[]> telemetry_;
 };
 
 /// Run-wide number of the `count`-th packet that a port sends: 24 bits of port, 40 of count.
@@ -220,6 +251,8 @@ class PacketPool {
     Packet* packet = free_;
     free_ = packet->next_;
     static_cast<PacketFields&>(*packet) = kFresh;
+    packet->departed = Time::never();
+    packet->telemetry_bytes = 0;
     ++outstanding_;
     return PacketRef(packet);
   }

@@ -2,15 +2,15 @@
 #include "model/time_wheel.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace rnicsim {
 
 namespace {
 
-bool earlier(const TimeWheel::Entry& a, const TimeWheel::Entry& b) {
-  return a.time != b.time ? a.time < b.time : a.order < b.order;
+bool later(const TimeWheel::Entry& a, const TimeWheel::Entry& b) {
+  return a.time != b.time ? a.time > b.time : a.order > b.order;
 }
-bool later(const TimeWheel::Entry& a, const TimeWheel::Entry& b) { return earlier(b, a); }
 
 }  // namespace
 
@@ -26,21 +26,20 @@ std::int64_t TimeWheel::next_time() const {
   return earliest;
 }
 
+std::uint32_t TimeWheel::add_node(const Entry& entry, std::uint32_t next) {
+  nodes_.push_back({entry, next});
+  return static_cast<std::uint32_t>(nodes_.size() - 1);
+}
+
 void TimeWheel::insert_current(const Entry& entry) {
-  current_.insert(std::upper_bound(current_.begin(), current_.end(), entry, later), entry);
+  const Place place = place_of(make_node(entry, kNone));
+  current_.insert(std::upper_bound(current_.begin(), current_.end(), place, std::greater<>()),
+                  place);
 }
 
 void TimeWheel::insert_bucket(std::int64_t bucket, const Entry& entry) {
-  std::uint32_t index = free_;
-  if (index == kNone) {
-    index = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back({});
-  } else {
-    free_ = nodes_[index].next;
-  }
   const auto slot = slot_of(bucket);
-  nodes_[index] = {entry, heads_[slot]};
-  heads_[slot] = index;
+  heads_[slot] = make_node(entry, heads_[slot]);
   occupied_[slot / 64] |= 1ULL << (slot % 64);
   occupied_words_ |= 1ULL << (slot / 64);
 }
@@ -95,15 +94,8 @@ bool TimeWheel::enter_next_bucket(std::int64_t through) {
   heads_[slot] = kNone;
   if (index != kNone && (occupied_[slot / 64] ^= 1ULL << (slot % 64)) == 0)
     occupied_words_ ^= 1ULL << (slot / 64);
-  while (index != kNone) {
-    Node& node = nodes_[index];
-    current_.push_back(node.entry);
-    const std::uint32_t next = node.next;
-    node.next = free_;
-    free_ = index;
-    index = next;
-  }
-  if (current_.size() > 1) std::sort(current_.begin(), current_.end(), later);
+  for (; index != kNone; index = nodes_[index].next) current_.push_back(place_of(index));
+  if (current_.size() > 1) std::sort(current_.begin(), current_.end(), std::greater<>());
   if (heap_is_due()) pull_from_heap();
   return true;
 }

@@ -89,6 +89,8 @@ void Acknowledger::transmit(const InboundRequest& request, const abi::QpContext&
   PacketRef ack = w_.port.make(context, Opcode::kAcknowledge, psn);
   ack->aeth = aeth;
   ack->work_request = request.packet->work_request;
+  ack->departed = request.packet->departed;
+  ack->copy_telemetry(*request.packet);
   w_.mac_tx.enqueue(std::move(ack), ready, MacTx::Queue::kResponse);
 }
 

@@ -14,51 +14,59 @@ void CacheGeometry::describe(Fields& fields) {
 
 CacheDirectory::CacheDirectory(std::uint32_t slots, std::uint32_t ways, Replacement replacement,
                                std::uint64_t seed)
-    : lines_(slots), ways_(ways < slots ? ways : slots), replacement_(replacement), random_(seed) {
+    : ways_(ways < slots ? ways : slots), replacement_(replacement), random_(seed) {
   while (slots % ways_ != 0) --ways_;
-  sets_ = slots / ways_;
+  sets_.resize(slots / ways_);
 }
 
 std::uint32_t CacheDirectory::set_of(std::uint64_t key) const {
   // Fold the high half in, so that the same page numbers of two keys spread over the sets.
-  return static_cast<std::uint32_t>((key ^ (key >> 37)) % sets_);
+  return static_cast<std::uint32_t>((key ^ (key >> 37)) % sets_.size());
 }
 
 std::optional<std::uint32_t> CacheDirectory::find(std::uint64_t key) {
-  const std::uint32_t first = set_of(key) * ways_;
-  for (std::uint32_t slot = first; slot < first + ways_; ++slot) {
-    Line& line = lines_[slot];
-    if (line.used && line.key == key) {
-      if (replacement_ == Replacement::kLru) line.stamp = ++clock_;
-      return slot;
-    }
+  if (recent_ != nullptr && recent_->used && recent_->key == key) {
+    use(*recent_);
+    return recent_slot_;
+  }
+  const std::uint32_t index = set_of(key);
+  Line* const set = sets_[index].get();
+  for (std::uint32_t way = 0; set != nullptr && way < ways_; ++way) {
+    if (!set[way].used || set[way].key != key) continue;
+    use(set[way]);
+    recent_ = set + way;
+    recent_slot_ = index * ways_ + way;
+    return recent_slot_;
   }
   return std::nullopt;
 }
 
-std::uint32_t CacheDirectory::victim(std::uint32_t first) {
-  if (replacement_ == Replacement::kRandom)
-    return first + static_cast<std::uint32_t>(random_.below(ways_));
-  std::uint32_t oldest = first;
-  for (std::uint32_t slot = first + 1; slot < first + ways_; ++slot)
-    if (lines_[slot].stamp < lines_[oldest].stamp) oldest = slot;
+/// The way of a full set that makes room.
+std::uint32_t CacheDirectory::victim(const Line* set) {
+  if (replacement_ == Replacement::kRandom) return static_cast<std::uint32_t>(random_.below(ways_));
+  std::uint32_t oldest = 0;
+  for (std::uint32_t way = 1; way < ways_; ++way)
+    if (set[way].stamp < set[oldest].stamp) oldest = way;
   return oldest;
 }
 
 CacheDirectory::Placed CacheDirectory::insert(std::uint64_t key) {
-  const std::uint32_t first = set_of(key) * ways_;
-  Placed placed{first, std::nullopt};
-  while (placed.slot < first + ways_ && lines_[placed.slot].used) ++placed.slot;
-  if (placed.slot == first + ways_) {
-    placed.slot = victim(first);
-    placed.evicted = lines_[placed.slot].key;
+  const std::uint32_t index = set_of(key);
+  if (!sets_[index]) sets_[index] = std::make_unique<Line[]>(ways_);
+  Line* const set = sets_[index].get();
+  std::uint32_t way = 0;
+  while (way < ways_ && set[way].used) ++way;
+  std::optional<std::uint64_t> evicted;
+  if (way == ways_) {
+    way = victim(set);
+    evicted = set[way].key;
   }
-  lines_[placed.slot] = {key, ++clock_, true};
-  return placed;
+  set[way] = {key, ++clock_, true};
+  return {index * ways_ + way, evicted};
 }
 
 void CacheDirectory::erase(std::uint64_t key) {
-  if (const auto slot = find(key)) lines_[*slot].used = false;
+  if (find(key)) recent_->used = false;
 }
 
 }  // namespace rnicsim

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The tag store of every on-NIC cache: sets, ways, a replacement policy chosen by name. Knows which
 // key stands in which slot; what is stored there is its owner's. Takes no time of its own: the
-// owner's hit latency covers the tag comparison.
+// owner's hit latency covers the tag comparison. A set's memory exists once it is used.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -42,10 +43,11 @@ class CacheDirectory {
   /// Erases every key for which `matches(key)`; walks the whole directory.
   template <class Predicate>
   void erase_if(Predicate matches) {
-    for (auto& line : lines_)
-      if (line.used && matches(line.key)) line.used = false;
+    for (const auto& set : sets_)
+      for (std::uint32_t way = 0; set && way < ways_; ++way)
+        if (set[way].used && matches(set[way].key)) set[way].used = false;
   }
-  std::uint32_t slots() const { return static_cast<std::uint32_t>(lines_.size()); }
+  std::uint32_t slots() const { return static_cast<std::uint32_t>(sets_.size()) * ways_; }
   std::uint32_t ways() const { return ways_; }
 
  private:
@@ -55,12 +57,16 @@ class CacheDirectory {
     bool used = false;
   };
   std::uint32_t set_of(std::uint64_t key) const;
-  std::uint32_t victim(std::uint32_t first);
+  std::uint32_t victim(const Line* set);
+  void use(Line& line) {
+    if (replacement_ == Replacement::kLru) line.stamp = ++clock_;
+  }
 
-  std::vector<Line> lines_;
   std::uint32_t ways_;
-  std::uint32_t sets_;
   Replacement replacement_;
+  std::vector<std::unique_ptr<Line[]>> sets_;
+  Line* recent_ = nullptr;  ///< that was found last: as a rule it is asked for again
+  std::uint32_t recent_slot_ = 0;
   std::uint64_t clock_ = 0;
   Random random_;
 };

@@ -100,6 +100,7 @@ void Completer::serve() {
 bool Completer::take(NicQueuePair& qp, abi::QpContext& context, const PacketRef& packet,
                      Time ready) {
   const Opcode opcode = packet->bth.opcode;
+  if (has_payload(opcode)) w_.congestion.taken(*packet, ready);
   const bool usable = sends(context.state) && context.transport == Transport::kRc &&
                       packet->bth.psn - context.next_send_psn < 0 &&
                       (!qp.outstanding.empty() || qp.started);
@@ -132,6 +133,7 @@ void Completer::take_acknowledge(NicQueuePair& qp, abi::QpContext& context, cons
   if (!w_.selective || !EarlyAnswers::names_missing(aeth)) {
     if (answers_.notice_loss(qp, context, limit, ready)) return;
     const bool is_news = limit - qp.acked > 0;
+    w_.congestion.acknowledged(qp, limit, &packet, ready);
     acknowledge(qp, limit, ready);
     if (is_news && aeth.is_ack()) retransmitter_->recover(qp);
   }
@@ -161,6 +163,7 @@ void Completer::sent(NicQueuePair& qp, Psn psn, Time ready) {
 void Completer::acknowledge(NicQueuePair& qp, Psn limit, Time ready) {
   if (limit - qp.acked <= 0) return;
   qp.acked = limit;
+  w_.congestion.acknowledged(qp, limit, nullptr, ready);
   completions_.advance(qp, ready);
   retransmitter_->progress(qp);
 }
@@ -192,6 +195,7 @@ void Completer::message_failed(NicQueuePair& qp, WorkRequestId id, CompletionSta
 void Completer::forget(NicQueuePair& qp) {
   retransmitter_->stop_timer(qp);
   early_.forget(qp);
+  w_.congestion.forget(qp);
 }
 
 void Completer::cq_overrun(std::uint64_t cqn) {

@@ -20,6 +20,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "nic/congestion/congestion_unit.h"
 #include "nic/cqe_writer.h"
 #include "nic/early_answers.h"
 #include "nic/mac_rx.h"
@@ -55,6 +56,7 @@ class Completer : public ParsedPacketSink {
     CqeWriter& cqe_writer;
     EventQueue& event_queue;
     ReorderBuffer& reorder_buffer;
+    CongestionUnit& congestion;
     bool selective;  ///< what is lost is sent again alone
     bool elided;     ///< payload bytes are accounted, not moved
   };

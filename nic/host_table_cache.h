@@ -23,6 +23,7 @@
 #include "model/pcie_tlp.h"
 #include "model/pipeline.h"
 #include "model/scheduler.h"
+#include "model/sparse_array.h"
 #include "nic/cache_directory.h"
 #include "nic/pcie_endpoint.h"
 
@@ -269,7 +270,7 @@ class HostTableCache {
   DmaPurpose purpose_;
   std::string name_;
   CacheDirectory directory_;
-  std::vector<Value> values_;
+  SparseArray<Value, 8> values_;
   std::deque<Pipeline> ports_;
   PhysicalAddress base_;
   std::uint32_t count_ = 0;

@@ -63,8 +63,12 @@ void MacRx::receive(PacketRef packet) {
   const Bth& bth = packet->bth;
   // What RC leaves undefined is the responder's to refuse (IBTA 9.7.4.1.4), others drop it.
   const bool known = bth.transport == WireTransport::kRc || is_defined(bth.transport, bth.opcode);
-  if (bth.transport == WireTransport::kCnp || !known) {
+  if (!known) {
     ++unknown_opcodes_;
+    return;
+  }
+  if (bth.transport == WireTransport::kCnp) {
+    notifications_->receive(std::move(packet), parser_.enter(now));
     return;
   }
   if (!take_room(*packet, frame)) {

@@ -9,7 +9,8 @@
 // when it would take from the headroom; a lossless one that finds no room at all ends the run as a
 // lossless drop.
 //
-// Responses go to the completer, everything else that RC says, or that another transport has, to
+// Congestion notifications go to congestion_unit and take no buffer. Responses go to the completer,
+// everything else that RC says, or that another transport has, to
 // the responder, both with the time at which the parser is done with them.
 #pragma once
 
@@ -49,9 +50,11 @@ class MacRx : public PacketSink {
   /// Throws ConfigError if the buffer has no room but headroom.
   MacRx(const Wiring& wiring, const MacRxConfig& config, const PortConfig& port);
 
-  void connect(ParsedPacketSink& responder, ParsedPacketSink& completer) {
+  void connect(ParsedPacketSink& responder, ParsedPacketSink& completer,
+               ParsedPacketSink& notifications) {
     responder_ = &responder;
     completer_ = &completer;
+    notifications_ = &notifications;
   }
   void receive(PacketRef packet) override;
   /// Nobody needs the buffer of a packet any longer.
@@ -83,6 +86,7 @@ class MacRx : public PacketSink {
   std::string name_;
   ParsedPacketSink* responder_ = nullptr;
   ParsedPacketSink* completer_ = nullptr;
+  ParsedPacketSink* notifications_ = nullptr;
   Bytes occupied_;
   Bytes most_occupied_;
   std::uint64_t packets_ = 0;

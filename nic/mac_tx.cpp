@@ -126,6 +126,7 @@ void MacTx::put_on_wire(PacketRef packet) {
   const Time end = wire_.send(now, on_wire);
   packet->head = now + preamble_;
   packet->tail = end - gap_;
+  if (packet->departed == Time::never()) packet->departed = packet->tail;
   ++packets_;
   bytes_ += frame;
   wire_bytes_ += on_wire;

@@ -35,6 +35,7 @@ struct Nic::Blocks {
   NicPort port;
   MacTx mac_tx;
   MacRx mac_rx;
+  CongestionUnit congestion;
   ReorderBuffer reorder_buffer;
   EventQueue event_queue;
   CompletionEvents completion_events;
@@ -76,6 +77,8 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
               {w.port_rate, w.propagation, w.peer_response_time, w.mtu},
               path + ".mac_rx"},
              config.mac_rx, config.port),
+      congestion({w.scheduler, clock, contexts, qps, port, mac_tx, w.port_rate},
+                 config.congestion_control.config),
       reorder_buffer(mac_rx, config.reorder_buffer),
       event_queue(w.scheduler, clock, pcie, config.event_queue),
       completion_events(w.scheduler, clock, cq_contexts, event_queue),
@@ -83,30 +86,31 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
                  config.cqe_writer),
       receives(w.scheduler, clock, pcie, srqs, config.receive_queue),
       atomics(w.scheduler, clock, pcie, config.atomic_unit),
-      retransmitter(w.scheduler, contexts, qps, config.retransmitter),
+      retransmitter(w.scheduler, contexts, qps, congestion, config.retransmitter),
       repeater(pcie, contexts, qps),
       completer({w.scheduler, clock, pcie, contexts, qps, local_keys, cqe_writer, event_queue,
-                 reorder_buffer, config.retransmitter.is_selective(), w.elided_payload},
+                 reorder_buffer, congestion, config.retransmitter.is_selective(), w.elided_payload},
                 config.completer),
       wqe_fetch(w.scheduler, clock, pcie, contexts, qps, config.wqe_fetch, w.index),
-      requester({w.scheduler, clock, pcie, contexts, qps, local_keys, key_operations, port, mac_tx,
-                 w.elided_payload},
+      requester({w.scheduler, clock, pcie, contexts, qps, local_keys, key_operations, congestion,
+                 port, mac_tx, w.elided_payload},
                 config.requester),
       responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, mac_rx,
-                 cqe_writer, receives, atomics, key_operations,
+                 cqe_writer, receives, atomics, key_operations, congestion,
                  config.retransmitter.is_selective() ? &reorder_buffer : nullptr, w.elided_payload,
                  config.retransmitter.mode == Retransmission::kGoBack0},
                 config.responder),
-      read_responder(
-          {w.scheduler, clock, pcie, contexts, qps, remote_keys, port, mac_tx, w.elided_payload},
-          config.read_responder),
+      read_responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, congestion, port,
+                      mac_tx, w.elided_payload},
+                     config.read_responder),
       command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, key_operations,
                     qps, completer, wqe_fetch, receives, requester, responder, read_responder,
                     cqe_writer, completion_events, event_queue},
                    config.command_unit),
       doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit, event_queue,
                completion_events) {
-  mac_rx.connect(responder, completer);
+  mac_rx.connect(responder, completer, congestion);
+  congestion.connect(requester);
   completer.connect(wqe_fetch, mac_rx, requester, responder, retransmitter);
   retransmitter.connect(completer, requester, wqe_fetch, repeater);
   repeater.connect(completer, requester);
@@ -224,6 +228,7 @@ void Nic::report(const MetricScope& scope) const {
   b.completion_events.report(scope.child("completion_events"));
   b.event_queue.report(scope.child("event_queue"));
   b.pcie.report(scope.child("pcie_endpoint"));
+  b.congestion.report(scope.child("congestion_control"));
   b.mac_tx.report(scope.child("port"));
   b.mac_rx.report(scope.child("port"));
 }

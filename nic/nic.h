@@ -11,6 +11,8 @@
 //                              |                                                    v
 //                              |         entry, MSI-X <- event_queue <- completion_events
 //                         pcie_endpoint <---- contexts, keys, translations: caches over host RAM
+//
+//   congestion_unit: paces the requester, by CNPs from mac_rx or acknowledgements at the completer
 #pragma once
 
 #include <memory>

@@ -8,6 +8,7 @@
 #include "nic/atomic_unit.h"
 #include "nic/command_unit.h"
 #include "nic/completer.h"
+#include "nic/congestion/congestion_config.h"
 #include "nic/cqe_writer.h"
 #include "nic/doorbell.h"
 #include "nic/event_queue.h"
@@ -62,6 +63,7 @@ struct NicConfig {
   CompleterConfig completer;
   CqeWriterConfig cqe_writer;
   EventQueueConfig event_queue;
+  CongestionControlSetting congestion_control;
   PortConfig port;
   MacTxConfig mac_tx;
   MacRxConfig mac_rx;

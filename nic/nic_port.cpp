@@ -33,7 +33,7 @@ PacketRef NicPort::make(const abi::QpContext& qp, Opcode opcode, Psn psn) {
   packet->eth.source = identity_.mac;
   packet->eth.destination = qp.remote_mac;
   packet->ipv4.dscp = qp.dscp;
-  packet->ipv4.ecn = Ecn::kCapable0;
+  packet->ipv4.ecn = ecn_;
   packet->ipv4.identification = static_cast<std::uint16_t>(made_);
   packet->ipv4.source = identity_.ip;
   packet->ipv4.destination = qp.remote_ip;

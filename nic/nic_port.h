@@ -23,6 +23,8 @@ class NicPort {
  public:
   NicPort(const PortIdentity& identity, PacketPool& pool) : identity_(identity), pool_(pool) {}
 
+  /// From now on packets say that they are.
+  void make_ecn_capable() { ecn_ = Ecn::kCapable0; }
   /// A packet of `qp` to its remote side. IPv4 identification counts up per NIC.
   PacketRef make(const abi::QpContext& qp, Opcode opcode, Psn psn);
   /// A datagram of queue pair `source` to where its address vector says.
@@ -33,6 +35,7 @@ class NicPort {
  private:
   PortIdentity identity_;
   PacketPool& pool_;
+  Ecn ecn_ = Ecn::kNotCapable;
   std::uint64_t made_ = 0;
 };
 

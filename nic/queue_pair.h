@@ -16,6 +16,7 @@
 #include "model/nic_abi.h"
 #include "model/ring.h"
 #include "model/units.h"
+#include "nic/congestion/congestion_control.h"
 #include "nic/host_table_cache.h"
 #include "nic/reorder_buffer.h"
 
@@ -137,6 +138,8 @@ struct NicQueuePair {
   explicit NicQueuePair(Qpn number)
       : qpn(number), prefetch(kPrefetchBlocks * abi::kWqeBlockBytes) {}
   Qpn qpn;
+
+  std::unique_ptr<CongestionFlow> flow;  ///< congestion control's; null: it has nothing to say
 
   // WQE fetch
   std::vector<std::uint8_t> prefetch;

@@ -34,6 +34,14 @@ ReadResponder::ReadResponder(const Wiring& wiring, const ReadResponderConfig& co
 void ReadResponder::owes(NicQueuePair& qp) {
   if (qp.responding || qp.owed.empty()) return;
   qp.responding = true;
+  if (qp.flow != nullptr && qp.flow->next_send > w_.scheduler.now())
+    w_.scheduler.at(qp.flow->next_send, call<&ReadResponder::queue>(this, qp.qpn.value()));
+  else
+    queue(qp.qpn.value());
+}
+
+void ReadResponder::queue(std::uint64_t qpn) {
+  NicQueuePair& qp = w_.qps.at(Qpn(static_cast<std::uint32_t>(qpn)));
   const abi::QpContext* context = w_.contexts.peek(qp.qpn.value());
   if (context != nullptr) qp.priority = w_.mac_tx.priority_of_dscp(context->dscp);
   turns_[qp.priority].push({&qp, orders_++});
@@ -68,6 +76,7 @@ void ReadResponder::kick() {
   if (room_since_ != Time::never())
     stalled_buffer_ += now - std::exchange(room_since_, Time::never());
   turn_armed_ = true;
+  entered_ = pipeline_.next_entry(now);
   w_.scheduler.at(context_port_.enter(pipeline_.enter(now)), call<&ReadResponder::turn>(this));
 }
 
@@ -102,6 +111,7 @@ void ReadResponder::serve(std::uint64_t number) {
   if (owed.kind != OwedResponse::Kind::kRead || owed.offset == owed.length) qp.owed.pop();
   ++qp.answers_under_way;
   ++packets_;
+  w_.congestion.sent_response(qp, *job.packet, entered_);
   const Bytes payload = job.packet->payload_length;
   payload_ += payload;
   buffered_ += payload;

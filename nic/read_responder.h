@@ -21,6 +21,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "nic/congestion/congestion_unit.h"
 #include "nic/dma_engine.h"
 #include "nic/mac_tx.h"
 #include "nic/nic_port.h"
@@ -45,6 +46,7 @@ class ReadResponder : private DmaEngine::Client {
     QpContextCache& contexts;
     QueuePairTable& qps;
     KeyChecker& key_checker;
+    CongestionUnit& congestion;
     NicPort& port;
     MacTx& mac_tx;
     bool elided;  ///< payload bytes are accounted, not moved
@@ -66,6 +68,7 @@ class ReadResponder : private DmaEngine::Client {
 
  private:
   static constexpr std::uint32_t kMaxPathMtu = 4096;
+  void queue(std::uint64_t qpn);
   void kick();
   void turn();
   void serve(std::uint64_t qpn);
@@ -100,6 +103,7 @@ class ReadResponder : private DmaEngine::Client {
   PrioritySet waiting_ = 0;  ///< priorities that have turns
   std::uint64_t orders_ = 0;
   bool turn_armed_ = false;
+  Time entered_;  ///< when the present turn entered the pipeline
   bool waits_for_port_ = false;
   Bytes buffered_;
   Bytes most_buffered_;

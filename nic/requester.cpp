@@ -81,7 +81,9 @@ Requester::Requester(const Wiring& wiring, const RequesterConfig& config)
       header_pipeline_(wiring.clock, config.header_pipeline),
       tx_scheduler_(wiring.scheduler, wiring.qps, call<&Requester::kick>(this)),
       dma_({wiring.scheduler, wiring.clock, wiring.pcie, wiring.key_checker, wiring.elided},
-           DmaEngine::Direction::kGather, *this) {}
+           DmaEngine::Direction::kGather, *this) {
+  config_.ack_request_interval = wiring.congestion.ack_interval(config.ack_request_interval);
+}
 
 void Requester::ready(NicQueuePair& qp) {
   // A datagram has its priority from its own address: there the last packet's stands for the next.
@@ -96,6 +98,11 @@ void Requester::wait_for_turn(NicQueuePair& qp, Time since) {
   if (qp.queued) return;
   const bool new_work = !qp.send_stopped && !qp.paused && !qp.executing && qp.has_wqe_to_send();
   if (!new_work && !qp.repeat_ready) return;
+  if (qp.flow != nullptr) {
+    qp.flow->closed = !qp.repeat_ready && !qp.flow->window_is_open();
+    if (qp.flow->closed) return;
+    since = std::max(since, qp.flow->next_send);
+  }
   qp.queued = true;
   if (!qp.repeat_ready && !qp.started)
     since = std::max({since, qp.next_wqe_at, qp.wqe(qp.sending).decoded});
@@ -316,6 +323,7 @@ void Requester::add_job(NicQueuePair& qp, const abi::QpContext& context, WorkReq
   job.ready = w_.scheduler.now();
   job.check.pd = context.pd;
   ++packets_;
+  w_.congestion.sent(qp, *job.packet, entered_, job.message == kRepeated);
   qp.priority = w_.mac.priority_of(*job.packet);
   Bytes& buffered = buffered_[qp.priority];
   buffered += job.packet->payload_length;
@@ -356,7 +364,8 @@ PacketRef Requester::build(NicQueuePair& qp, abi::QpContext& context, const Send
   ++context.next_send_psn;
   const bool last = qp.offset + length == wqe.length;
   packet->bth.ack_req = context.transport == Transport::kRc &&
-                        (last || ++qp.since_ack_request == config_.ack_request_interval);
+                        (last || ++qp.since_ack_request == config_.ack_request_interval ||
+                         CongestionUnit::fills_window(qp, length));
   if (packet->bth.ack_req) qp.since_ack_request = 0;
   return packet;
 }

@@ -14,7 +14,8 @@
 // a READ or atomic beyond max_rd_atomic, and a local invalidate. What is to be sent again alone
 // (repeater) takes the next turn of its queue pair before anything new, even where that has to
 // wait. Operations on keys (key_operations) have no packet; what is behind one starts when it is
-// done. In SQD only WQEs that had their turn before are sent, again if need be.
+// done. Congestion control may have a queue pair wait for its turn, or for its window. In SQD only
+// WQEs that had their turn before are sent, again if need be.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "model/pipeline.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "nic/congestion/congestion_unit.h"
 #include "nic/dma_engine.h"
 #include "nic/key_operations.h"
 #include "nic/mac_tx.h"
@@ -60,6 +62,7 @@ class Requester : private DmaEngine::Client {
     QueuePairTable& qps;
     KeyChecker& key_checker;
     KeyOperations& key_operations;
+    CongestionUnit& congestion;
     NicPort& port;
     MacTx& mac;
     bool elided;  ///< payload bytes are accounted, not moved

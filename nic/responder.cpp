@@ -111,6 +111,7 @@ void Responder::hand_over(InboundRequest& request) {
     request.ready = w_.clock.after(std::max({request.ready, check.not_before, w_.scheduler.now()}),
                                    std::exchange(check.cycles, Cycles(0)));
   job.ready = request.ready;
+  w_.congestion.taken(packet, request.ready);
   const bool inlined = (request.cqe.flags & abi::Cqe::kInlineData) != 0;
   if (request.verdict == Verdict::kTake && request.receive != 0) {
     const bool datagram = packet.bth.transport == WireTransport::kUd;

@@ -28,6 +28,7 @@
 #include "model/ring.h"
 #include "model/scheduler.h"
 #include "nic/acknowledger.h"
+#include "nic/congestion/congestion_unit.h"
 #include "nic/dma_engine.h"
 #include "nic/inbound_request.h"
 #include "nic/late_refusal.h"
@@ -67,6 +68,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
     ReceiveQueues& receives;
     AtomicUnit& atomics;
     KeyOperations& key_operations;
+    CongestionUnit& congestion;
     ReorderBuffer* reorder_buffer;  ///< selective repeat; else null
     bool elided;
     bool restarts_messages;  ///< go_back_0: after a gap a message is taken from its first packet

@@ -113,6 +113,7 @@ void Retransmitter::answers_missing(NicQueuePair& qp, const Hole& hole) {
 
 void Retransmitter::repeat(NicQueuePair& qp, Psn psn, std::uint32_t count) {
   if (!repeater_->want(qp, psn, count)) return;
+  congestion_.lost(qp);
   packets_again_ += count;
   probe(scheduler_.now(), ProbeKind::kSentAgain, {}, 0, psn.value(), count);
 }
@@ -228,6 +229,7 @@ void Retransmitter::go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn) 
   if (psn - qp.acked < 0) qp.acked = psn;
   qp.void_window();
   ++qp.port_epoch;
+  congestion_.went_back(qp);
   qp.refetch_from(message.wqe_index);
   qp.started = false;
   qp.send_stopped = false;  // what failed at home is met again

@@ -28,6 +28,7 @@
 #include "model/metrics.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "nic/congestion/congestion_unit.h"
 #include "nic/queue_pair.h"
 
 namespace rnicsim {
@@ -53,8 +54,12 @@ Time ack_timeout(std::uint8_t code);
 class Retransmitter {
  public:
   Retransmitter(Scheduler& scheduler, QpContextCache& contexts, QueuePairTable& qps,
-                const RetransmitterConfig& config)
-      : scheduler_(scheduler), contexts_(contexts), qps_(qps), config_(config) {}
+                CongestionUnit& congestion, const RetransmitterConfig& config)
+      : scheduler_(scheduler),
+        contexts_(contexts),
+        qps_(qps),
+        congestion_(congestion),
+        config_(config) {}
   void connect(Completer& completer, Requester& requester, WqeFetch& wqe_fetch,
                Repeater& repeater) {
     repeater_ = &repeater;
@@ -104,6 +109,7 @@ class Retransmitter {
   Scheduler& scheduler_;
   QpContextCache& contexts_;
   QueuePairTable& qps_;
+  CongestionUnit& congestion_;
   RetransmitterConfig config_;
   Completer* completer_ = nullptr;
   Requester* requester_ = nullptr;

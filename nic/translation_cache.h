@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/config_reader.h"
+#include "model/sparse_array.h"
 #include "nic/cache_directory.h"
 #include "nic/memory_translation.h"
 
@@ -59,7 +60,7 @@ class TranslationCache : private MemoryTranslation::Client {
 
   TranslationCacheConfig config_;
   CacheDirectory directory_;
-  std::vector<MemoryTranslation::Line> lines_;
+  SparseArray<MemoryTranslation::Line, 8> lines_;
   std::deque<Pending> pending_;
   std::vector<Callback> serving_;
   MemoryTranslation walker_;

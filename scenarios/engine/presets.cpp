@@ -33,6 +33,11 @@ void with_config(PresetKind kind, Use use) {
       use(ConfigRef(config));
       return;
     }
+    case PresetKind::kCongestionControl: {
+      CongestionControlConfig config;
+      use(ConfigRef(config));
+      return;
+    }
     case PresetKind::kLink:
       break;
   }
@@ -67,6 +72,8 @@ const char* name_of(PresetKind kind) {
       return "nic";
     case PresetKind::kSwitch:
       return "switch";
+    case PresetKind::kCongestionControl:
+      return "congestion_control";
     case PresetKind::kLink:
       break;
   }

@@ -19,9 +19,10 @@
 
 namespace rnicsim {
 
-enum class PresetKind { kHost, kNic, kSwitch, kLink };
+enum class PresetKind { kHost, kNic, kSwitch, kLink, kCongestionControl };
 inline constexpr PresetKind kPresetKinds[] = {PresetKind::kHost, PresetKind::kNic,
-                                              PresetKind::kSwitch, PresetKind::kLink};
+                                              PresetKind::kSwitch, PresetKind::kLink,
+                                              PresetKind::kCongestionControl};
 const char* name_of(PresetKind kind);  ///< also the folder
 
 struct Preset {

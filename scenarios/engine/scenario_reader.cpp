@@ -115,15 +115,19 @@ void merge_preset(JsonNode& node, const std::string& path, PresetKind kind, Pres
   node = std::move(merged);
 }
 
+void merge_nic_presets(JsonNode& nic, const std::string& path, PresetSource& presets) {
+  merge_preset(nic, path, PresetKind::kNic, presets);
+  if (JsonNode* control = nic.find("congestion_control"))
+    merge_preset(*control, path + ".congestion_control", PresetKind::kCongestionControl, presets);
+}
+
 void merge_host_presets(JsonNode& host, const std::string& path, PresetSource& presets) {
   merge_preset(host, path, PresetKind::kHost, presets);
-  if (JsonNode* nic = host.find("nic"))
-    merge_preset(*nic, path + ".nic", PresetKind::kNic, presets);
+  if (JsonNode* nic = host.find("nic")) merge_nic_presets(*nic, path + ".nic", presets);
   JsonNode* nics = host.find("nics");
   if (nics == nullptr || !nics->is_array()) return;
   for (std::size_t i = 0; i < nics->children().size(); ++i)
-    merge_preset(nics->children()[i], path + ".nics." + std::to_string(i), PresetKind::kNic,
-                 presets);
+    merge_nic_presets(nics->children()[i], path + ".nics." + std::to_string(i), presets);
 }
 
 /// Lays an object over those values of another that it does not have itself.

@@ -330,5 +330,37 @@ TEST_CASE("marks are set on capable packets only, as they leave") {
   CHECK(fields == std::vector<Ecn>{Ecn::kCapable0, Ecn::kNotCapable, Ecn::kCongestion,
                                    Ecn::kCongestion, Ecn::kCapable0});
   CHECK(bench.egress.marked() == 1);
-  CHECK(test::metrics_of(bench.egress).at("ecn_marked") == 1);
+  const auto metrics = test::metrics_of(bench.egress);
+  CHECK(metrics.at("ecn_marked") == 1);
+  CHECK(metrics.at("ecn_queue.mean") == 1500);
+  CHECK(metrics.at("ecn_queue.max") == 2000);
+}
+
+TEST_CASE(
+    "a request that collects telemetry gets the port's record as it leaves, and grows by it") {
+  Bench bench;
+  bench.waits.fill(1200_B);  // of these the packet itself 1088 B
+  bench.enqueue(3);
+  for (const Opcode opcode : {Opcode::kWriteMiddle, Opcode::kAcknowledge}) {
+    PacketRef packet = bench.packets.create();
+    packet->bth.opcode = opcode;
+    packet->set_payload_length(Bytes(1024));
+    packet->priority = 3;
+    packet->begin_telemetry();
+    bench.egress.enqueue(packet, Time());
+    bench.scheduler.run_until(bench.scheduler.now() + 1_us);
+    if (opcode == Opcode::kAcknowledge) {
+      CHECK(packet->hops() == 0);
+      continue;
+    }
+    REQUIRE(packet->hops() == 1);
+    const HopTelemetry hop = HopTelemetry::decode(packet->hop(0));
+    CHECK(hop.bits_per_second() == 100'000'000'000);
+    CHECK(hop.time == 88);  // behind the first, 88.48 ns
+    CHECK(hop.sent == (1086 + 20) / 128);
+    CHECK(hop.waiting_bytes() == 80_B);
+    CHECK(bench.sent[1].bytes == 1096_B);
+    CHECK(bench.sent[1].tail - bench.sent[1].head == slot(1096) - kPreamble - kGap);
+    CHECK(bench.lefts[1].bytes == 1088_B);
+  }
 }

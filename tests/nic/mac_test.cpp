@@ -243,7 +243,7 @@ struct RxBench {
       : tx({scheduler, pool, BitRate::gbps(100), {}}, {}, {}),
         mac({scheduler, clock, tx, {}, "nic.mac_rx"}, config(buffer), port()) {
     tx.connect(wire, {}, {});
-    mac.connect(requests, responses);
+    mac.connect(requests, responses, notifications);
   }
   static MacRxConfig config(Bytes buffer) {
     MacRxConfig c;
@@ -279,12 +279,29 @@ struct RxBench {
   MacRx mac;
   Parsed requests;
   Parsed responses;
+  Parsed notifications;
   std::vector<PacketRef> arriving;
 };
 
 constexpr Time kCycle = Time::ps(2500);
 
 }  // namespace
+
+TEST_CASE("congestion notifications pass the parser and take no room") {
+  RxBench bench;
+  for (const Opcode opcode : {kCnpOpcode, Opcode::kWriteOnly}) {
+    PacketRef cnp = bench.packet(opcode, 16);
+    cnp->bth.transport = WireTransport::kCnp;
+    seal_icrc(*cnp);
+    bench.arrive_at(100_ns, std::move(cnp));
+  }
+  bench.scheduler.run_until(1_us);
+  REQUIRE(bench.notifications.packets.size() == 1);
+  CHECK(bench.notifications.times[0] == 100_ns + kCycle * 8);
+  CHECK(bench.mac.occupied() == Bytes(0));
+  CHECK(bench.requests.packets.empty());
+  CHECK(test::metrics_of(bench.mac).at("rx_unknown_opcodes") == 1);
+}
 
 TEST_CASE("the parser takes its cycles and its interval, on the grid of the clock") {
   RxBench bench;

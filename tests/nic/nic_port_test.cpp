@@ -35,7 +35,7 @@ TEST_CASE("a packet carries the port's addresses, the queue pair's remote side, 
   CHECK(packet->ipv4.source == abi::Ipv4Address(0x0a000001));
   CHECK(packet->ipv4.destination == abi::Ipv4Address(0x0a000009));
   CHECK(packet->ipv4.dscp == 26);
-  CHECK(packet->ipv4.ecn == Ecn::kCapable0);
+  CHECK(packet->ipv4.ecn == Ecn::kNotCapable);
   CHECK(packet->ipv4.identification == 1);
   CHECK(packet->udp.source_port == 0xc123);
   CHECK(packet->udp.destination_port == kRoceUdpPort);
@@ -47,6 +47,13 @@ TEST_CASE("a packet carries the port's addresses, the queue pair's remote side, 
   CHECK_FALSE(packet->work_request);
   CHECK(packet->id == packet_id(5, 1));
   CHECK(port.identity().number == 5);
+}
+
+TEST_CASE("packets are ECN capable once congestion control asks for it") {
+  PacketPool pool;
+  NicPort port(identity(5), pool);
+  port.make_ecn_capable();
+  CHECK(port.make(context(), Opcode::kWriteOnly, Psn(1))->ipv4.ecn == Ecn::kCapable0);
 }
 
 TEST_CASE("a packet has the link layer of its port, and GIDs from the addresses") {

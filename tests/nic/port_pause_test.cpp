@@ -42,7 +42,7 @@ struct PortBench {
         rx({scheduler, clock, tx, {BitRate::gbps(100), 0_ns, 0_ns, kFrame}, "nic.mac_rx"},
            {buffer, {Cycles(8), Cycles(2)}}, port) {
     tx.connect(wire, {}, {});
-    rx.connect(requests, responses);
+    rx.connect(requests, responses, notifications);
   }
   static PortConfig config() {
     PortConfig port;
@@ -87,6 +87,7 @@ struct PortBench {
   MacTx tx;
   MacRx rx;
   Parsed requests;
+  Parsed notifications;
   Parsed responses;
   std::vector<PacketRef> arriving;
 };

@@ -21,7 +21,7 @@ struct Sink : ParsedPacketSink {
 struct Bench {
   explicit Bench(std::uint32_t window = 8, Bytes room = Bytes(4096))
       : buffer(mac_rx, ReorderBufferConfig{window, room}) {
-    mac_rx.connect(sink, sink);
+    mac_rx.connect(sink, sink, sink);
   }
   /// A packet from the wire, which has its place in the receive buffer.
   PacketRef packet(std::uint32_t psn, std::uint32_t bytes = 100) {

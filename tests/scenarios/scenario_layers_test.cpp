@@ -50,6 +50,29 @@ TEST_CASE("an option may change the preset, or remove what was laid over it") {
             .config.translation_cache.geometry.entries == 1024);
 }
 
+TEST_CASE("a congestion control has presets of its own, below the NIC's") {
+  TextPresets source = presets();
+  source.texts["congestion_control/c"] =
+      R"({"title": "t", "values": {"algorithm": "dcqcn", "dcqcn": {"threshold": 3}},
+          "sources": {}})";
+  const std::string text = text_of(
+      R"([{"name": "A", "nic": {"preset": "fast",
+                                "congestion_control": {"preset": "c", "dcqcn": {"g": 0.5}}}},
+          {"name": "B"}])",
+      kWorkload);
+  const CongestionControlConfig config =
+      read(text, {}, source).hosts[0].nics[0].config.congestion_control.config;
+  CHECK(config.algorithm == CongestionAlgorithm::kDcqcn);
+  CHECK(config.dcqcn.threshold == 3);
+  CHECK(config.dcqcn.g == 0.5);
+  CHECK(read(text, {"", {"hosts.B.nic.congestion_control.preset=c"}}, source)
+            .hosts[1]
+            .nics[0]
+            .config.congestion_control.config.dcqcn.threshold == 3);
+  CHECK(failure(text, {"", {"hosts.B.nic.congestion_control.preset=d"}}, source)
+            .find("unknown congestion_control preset \"d\"") != std::string::npos);
+}
+
 TEST_CASE("an error in a layer points to that layer") {
   const std::string text =
       text_of("[{\"name\": \"A\",\n\"preset\": \"small\"}, {\"name\": \"B\"}]", kWorkload,

@@ -157,7 +157,7 @@ SWITCHED = """{
     "switch": {
       "priorities": { "from": "pcp" },
       "buffer": { "size": "512 KiB" },
-      "egress": { "ecn": [ { "priority": 3, "kmin": "64 KiB", "kmax": "64 KiB" } ] }
+      "egress": { "ecn": [ { "priority": 3, "kmin": "8 KiB", "kmax": "64 KiB" } ] }
     }
   },
   "workload": [ { "name": "w0", "pattern": "incast", "to": "h0", "size": "1 MiB" } ]

@@ -62,6 +62,8 @@ std::vector<ConfigEntry> entries_of(const Found& found) {
       return entries_of<NicConfig>(*found.preset);
     case PresetKind::kSwitch:
       return entries_of<SwitchConfig>(*found.preset);
+    case PresetKind::kCongestionControl:
+      return entries_of<CongestionControlConfig>(*found.preset);
     case PresetKind::kLink:
       break;
   }
