@@ -7,20 +7,20 @@
 #include "fabric/pause_cycle.h"
 #include "model/clock.h"
 #include "model/priority_arbiter.h"
+#include "model/quantity.h"
 
 namespace rnicsim {
 
 namespace {
 
 /// Those that act on a link, each with the name that it has among all.
-std::vector<FaultRule> rules_on(const std::vector<FaultRule>& rules, const std::string& link) {
-  std::vector<FaultRule> here;
+void append_rules_on(const std::string& link, const std::vector<FaultRule>& rules,
+                     std::vector<FaultRule>& here) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (!rules[i].acts_on(link)) continue;
     here.push_back(rules[i]);
     here.back().name = rules[i].label(i);
   }
-  return here;
 }
 
 /// What a topology's file says of a link.
@@ -49,7 +49,15 @@ FabricConfig with_own_latencies(FabricConfig config, const Topology& topology) {
 
 Fabric::Fabric(const Wiring& wiring, Topology topology, const FabricConfig& given,
                const std::vector<Time>& nic_response)
-    : topology_(std::move(topology)), routes_(topology_), nic_response_(nic_response) {
+    : topology_(std::move(topology)),
+      routes_(topology_),
+      nic_response_(nic_response),
+      failures_(wiring.scheduler, topology_, switches_, given.failures),
+      may_reorder_(
+          !given.failures.empty() ||
+          std::any_of(given.switches.begin(), given.switches.end(), [](const SwitchConfig& each) {
+            return each.path_choice != PathChoice::kEcmp;
+          })) {
   const FabricConfig config = with_own_latencies(given, topology_);
   check_bridges(config);
   for (const TopologyLink& link : topology_.links())
@@ -140,28 +148,26 @@ void Fabric::build_links(const Wiring& wiring, const FabricConfig& config) {
 }
 
 void Fabric::build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
-                             const FabricConfig& given) {
+                             const FabricConfig& fabric) {
   const LinkConfig& config = link_configs_[number / 2];
   const FaultDirection way = number % 2 == 0 ? FaultDirection::kForward : FaultDirection::kBackward;
   Direction direction{from, to, std::make_unique<LinkDirection>(wiring.scheduler, config, number),
                       nullptr};
-  std::vector<FaultRule> here = rules_on(given.faults, link_name(number / 2));
+  std::vector<FaultRule> here;
+  for (std::size_t i = 0; i < fabric.failures.size(); ++i)
+    if (fabric.failures[i].acts_on(topology_, number / 2))
+      here.push_back(LinkFailures::rule_of(fabric.failures[i], i, config.propagation()));
+  append_rules_on(topology_.link_name(number / 2), fabric.faults, here);
   const double loss = topology_.links()[number / 2].own.loss;
   if (loss > 0) here.push_back(loss_of_file(loss));
   if (std::any_of(here.begin(), here.end(),
                   [&](const FaultRule& rule) { return rule.acts(way); })) {
     direction.faults =
         std::make_unique<FaultInjector>(wiring.scheduler, wiring.packets, config, here, way,
-                                        direction_name(number), wiring.seed, given.link_layer);
+                                        direction_name(number), wiring.seed, fabric.link_layer);
     direction.faults->connect(*direction.link);
   }
   directions_.push_back(std::move(direction));
-}
-
-/// "A.nic0-switch0", after its two ends.
-std::string Fabric::link_name(std::uint32_t link) const {
-  const TopologyLink& ends = topology_.links()[link];
-  return topology_.node(ends.a.node).name + "-" + topology_.node(ends.b.node).name;
 }
 
 std::string Fabric::direction_name(std::size_t direction) const {
@@ -201,10 +207,22 @@ void Fabric::attach(ProbeSink* sink, const std::vector<std::uint32_t>& nics,
   }
 }
 
-void Fabric::attach_tap(PacketTap* tap) {
-  for (Direction& direction : directions_)
-    if (direction.faults && is_nic(direction.to))
-      direction.faults->tap.attach(tap, direction.to.node);
+std::uint32_t Fabric::tap_number(PortRef port) const {
+  if (is_nic(port)) return port.node;
+  std::uint32_t number = topology_.end_points() + port.port;
+  for (std::uint32_t node = topology_.end_points(); node < port.node; ++node)
+    number += topology_.node(node).ports();
+  return number;
+}
+
+void Fabric::attach_tap(PacketTap* tap, bool switches) {
+  for (Direction& direction : directions_) {
+    if (direction.faults && (switches || is_nic(direction.to)))
+      direction.faults->tap.attach(tap, tap_number(direction.to));
+    if (switches && !is_nic(direction.to))
+      switches_[switch_index(direction.to.node)]->attach_tap(
+          static_cast<std::uint16_t>(direction.to.port), tap, tap_number(direction.to));
+  }
 }
 
 void Fabric::observe_pauses(PauseObserver* observer) {
@@ -238,6 +256,38 @@ bool Fabric::idle() const {
            return direction.link->in_flight() == 0 &&
                   (!direction.faults || direction.faults->held() == 0);
          });
+}
+
+std::string Fabric::obstacle_at(PortRef port, std::uint8_t priority) const {
+  const std::uint32_t link = topology_.node(port.node).links[port.port];
+  if (failures_.is_down(link)) return "link " + topology_.link_name(link) + " is down";
+  if (is_nic(port)) return {};
+  const PauseListener& listener =
+      switches_[switch_index(port.node)]->egress(static_cast<std::uint16_t>(port.port)).listener();
+  if (!listener.is_paused(priority)) return {};
+  return topology_.name_of(port) + " is paused in priority " + std::to_string(priority) +
+         " since " + to_text(listener.paused_since(priority));
+}
+
+/// Looks along all ways, those that are the fewest links away first.
+std::string Fabric::obstacle(std::uint32_t from, std::uint32_t to, std::uint8_t priority) const {
+  const Routes& routes = failures_.routes() != nullptr ? *failures_.routes() : routes_;
+  const std::string at_end = obstacle_at({to, 0}, priority);
+  if (!at_end.empty()) return at_end;
+  std::vector<PortRef> ports = {{from, 0}};
+  std::vector<bool> seen(topology_.nodes().size());
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const std::string here = obstacle_at(ports[i], priority);
+    if (!here.empty()) return here;
+    const std::uint32_t next = topology_.peer(ports[i]).node;
+    if (next == to || seen[next] || !topology_.node(next).is_switch) continue;
+    seen[next] = true;
+    const PortGroup group = routes.ports(next, to);
+    if (group.empty())
+      return topology_.node(next).name + " knows no way to " + topology_.node(to).name;
+    for (const std::uint16_t port : group) ports.push_back({next, port});
+  }
+  return {};
 }
 
 std::string Fabric::deadlock() const {
@@ -288,6 +338,33 @@ void Fabric::report(MetricSink& sink) const {
     directions_[i].link->report(scope);
     if (directions_[i].faults) directions_[i].faults->report(scope.child("faults"));
   }
+  for (std::size_t i = 0; i < failures_.count(); ++i) {
+    const MetricScope scope(sink, "fabric.failures." + std::to_string(i));
+    scope.count("links", failures_.links(i), "links that go down");
+    scope.count("lost", lost_by(i), "packets that their cables lost while they were down");
+    scope.count("dropped", failures_.dropped(i),
+                "packets that waited for a dead port and were dropped when it was noticed");
+  }
+}
+
+std::vector<std::string> Fabric::notes() const {
+  std::vector<std::string> notes = topology_.notes;
+  for (std::size_t i = 0; i < failures_.count(); ++i) {
+    const LinkFailure& failure = failures_.failure(i);
+    notes.push_back(failure.link + " down from " + to_text(failure.at) +
+                    (failure.until ? " to " + to_text(*failure.until) : " on") + ": " +
+                    std::to_string(lost_by(i)) + " packets lost on it, " +
+                    std::to_string(failures_.dropped(i)) + " dropped in front of it");
+  }
+  return notes;
+}
+
+std::uint64_t Fabric::lost_by(std::size_t failure) const {
+  const std::string label = LinkFailures::label_of(failure);
+  std::uint64_t lost = 0;
+  for (const Direction& direction : directions_)
+    if (direction.faults) lost += direction.faults->fired(label);
+  return lost;
 }
 
 std::vector<std::string> Fabric::conservation_faults(const std::vector<NicTotals>& nics) const {
@@ -340,6 +417,7 @@ std::uint64_t Fabric::dropped_packets() const {
   for (const auto& each : switches_)
     for (std::uint16_t p = 0; p < each->ports(); ++p)
       dropped += each->port_totals(p).dropped_packets;
+  for (std::size_t i = 0; i < failures_.count(); ++i) dropped += failures_.dropped(i);
   return dropped;
 }
 

@@ -15,6 +15,8 @@
 #include "fabric/fault_injector.h"
 #include "fabric/link.h"
 #include "fabric/link_config.h"
+#include "fabric/link_failure_config.h"
+#include "fabric/link_failures.h"
 #include "fabric/routes.h"
 #include "fabric/switch.h"
 #include "fabric/switch_config.h"
@@ -34,6 +36,7 @@ struct FabricConfig {
   LinkConfig switch_link;  ///< kFabric
   LinkConfig global_link;  ///< kGlobal
   std::vector<FaultRule> faults;
+  std::vector<LinkFailure> failures;
   std::vector<SwitchConfig> switches;  ///< one for each switch of the topology, in its order
   LinkLayer link_layer = LinkLayer::kRoceV2;
   CreditConfig credit;  ///< of InfiniBand
@@ -84,11 +87,17 @@ class Fabric {
   /// Faults of cables: each under the component of the NIC that sends into it, the others under
   /// `first_switch` plus the sending switch's number. `first_nic[n]`: of NIC n.
   void attach(ProbeSink* sink, const std::vector<std::uint32_t>& nics, std::uint32_t first_switch);
-  /// Packets that faults lose on their way to a NIC, as that NIC's port.
-  void attach_tap(PacketTap* tap);
+  /// Packets that faults lose on their way to a NIC, as that NIC's port. With `switches` also what
+  /// passes the ports of switches; their numbers follow those of the NICs, switch by switch.
+  void attach_tap(PacketTap* tap, bool switches);
   /// Pauses that switches' ports obey; the tag is a node's number in the topology.
   void observe_pauses(PauseObserver* observer);
   bool idle() const;
+  /// What a user should know of the network: notes of its topology, what failures cost.
+  std::vector<std::string> notes() const;
+  /// What keeps packets of a priority from getting from NIC to NIC now, on any of their ways: a
+  /// link that is down, a switch that knows no way, a paused port; empty if nothing does.
+  std::string obstacle(std::uint32_t from_nic, std::uint32_t to_nic, std::uint8_t priority) const;
   /// Ports that have paused each other for good, as text that names them and says what each waits
   /// for; empty if there are none.
   std::string deadlock() const;
@@ -111,7 +120,10 @@ class Fabric {
   std::uint64_t packet_hops() const;
   /// Packets that injected faults have lost, damaged, doubled or put out of order.
   std::uint64_t disturbed_packets() const;
-  /// Packets that switches dropped: no room, no way, damaged.
+  /// Whether packets of a flow may come in another order than they were sent in: switches choose
+  /// for each, or routes change.
+  bool may_reorder() const { return may_reorder_; }
+  /// Packets that switches dropped: no room, no way, damaged, a dead port.
   std::uint64_t dropped_packets() const;
 
  private:
@@ -129,16 +141,18 @@ class Fabric {
   LinkConfig config_of(const TopologyLink& link, const FabricConfig& config) const;
   void build_links(const Wiring& wiring, const FabricConfig& config);
   void build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
-                       const FabricConfig& given);
+                       const FabricConfig& config);
   void build_switches(const Wiring& wiring, const FabricConfig& config);
   bool is_nic(PortRef port) const { return !topology_.node(port.node).is_switch; }
+  std::uint32_t tap_number(PortRef port) const;
+  std::string obstacle_at(PortRef port, std::uint8_t priority) const;
   std::uint32_t switch_index(std::uint32_t node) const { return node - topology_.end_points(); }
-  std::string link_name(std::uint32_t link) const;
   std::string direction_name(std::size_t direction) const;
+  std::uint64_t lost_by(std::size_t failure) const;
   std::uint32_t outgoing(PortRef port) const;
 
   Topology topology_;
-  Routes routes_;
+  Routes routes_;                         ///< with every cable up
   std::vector<LinkConfig> link_configs_;  ///< by link
   std::vector<Time> nic_response_;
   std::vector<PrioritySet> lossless_;  ///< by switch
@@ -149,6 +163,8 @@ class Fabric {
   std::vector<Forward> forwards_;  ///< by switch
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<Direction> directions_;  ///< two a link: forward, backward
+  LinkFailures failures_;
+  bool may_reorder_;
 };
 
 }  // namespace rnicsim

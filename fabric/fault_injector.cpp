@@ -191,6 +191,13 @@ Bytes FaultInjector::owed_bytes() const {
   return owed;
 }
 
+std::uint64_t FaultInjector::fired(const std::string& label) const {
+  std::uint64_t sum = 0;
+  for (const Rule& rule : rules_)
+    if (rule.label == label) sum += rule.fired;
+  return sum;
+}
+
 void FaultInjector::report(const MetricScope& scope) const {
   scope.count("dropped", dropped_, "packets lost on purpose, also because the link was down");
   scope.bytes("dropped_bytes", dropped_bytes_, "bytes of their frames, with FCS");

@@ -59,6 +59,9 @@ class FaultInjector : public PacketSink {
   /// Packets after which the receiver may see gaps, repetitions or another order.
   std::uint64_t disturbed() const { return dropped_ + corrupted_ + duplicated_ + reordered_; }
 
+  /// How often the rule of that name has acted.
+  std::uint64_t fired(const std::string& label) const;
+
   Probe probe;
   PacketTapPoint tap;  ///< of the receiver's port: shows what was lost on the way
   void report(const MetricScope& scope) const;

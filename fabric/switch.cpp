@@ -2,6 +2,7 @@
 #include "fabric/switch.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "fabric/headroom.h"
 #include "model/invariant.h"
@@ -157,8 +158,8 @@ void Switch::receive_control(Port& port, const Packet& packet) {
 void Switch::forward_by_lid(Port& port, PacketRef packet) {
   const std::uint8_t lane = packet->lrh.virtual_lane;
   const Lid lid = packet->lrh.destination;
-  const PortGroup ways =
-      lid == 0 || lid > destinations_ ? PortGroup{} : routes_->ports(node_, lid - 1U);
+  PortGroup ways = lid == 0 || lid > destinations_ ? PortGroup{} : routes_->ports(node_, lid - 1U);
+  if (dead_ports_ != 0) ways = living(ways);
   if (ways.empty()) {
     port.credit->pass(lane, packet->frame_bytes());
     return drop(port, *packet, port.no_way);
@@ -177,7 +178,8 @@ void Switch::forward(Port& port, PacketRef packet) {
   if (routed_ && packet->ipv4.ttl <= 1) return drop(port, *packet, port.expired);
   if (routed_ && packet->is_flooded()) return drop(port, *packet, port.not_ours);
   if (neighbours_ && !is_known(port, packet)) return;
-  const PortGroup ways = ways_to(*packet);
+  PortGroup ways = ways_to(*packet);
+  if (dead_ports_ != 0) ways = living(ways);
   if (ways.empty()) return drop(port, *packet, port.no_way);
   const std::uint16_t way = choose(ways, *packet);
   Egress& out = ports_[way]->egress;
@@ -277,6 +279,34 @@ PortGroup Switch::ways_to(const Packet& packet) const {
   const std::uint32_t number = destination_of(packet);
   if (number == 0 || number > destinations_) return {};
   return routes_->ports(node_, number - 1);
+}
+
+PortGroup Switch::living(PortGroup ways) {
+  living_.clear();
+  std::copy_if(ways.begin(), ways.end(), std::back_inserter(living_),
+               [this](std::uint16_t port) { return ports_[port]->is_up; });
+  return {living_.data(), static_cast<std::uint32_t>(living_.size())};
+}
+
+std::uint64_t Switch::set_port_up(std::uint16_t number, bool up) {
+  Port& port = *ports_[number];
+  if (port.is_up == up) return 0;
+  port.is_up = up;
+  if (up) {
+    --dead_ports_;
+    port.egress.requester().repeat();
+    return 0;
+  }
+  ++dead_ports_;
+  std::uint64_t dropped = 0;
+  for (std::uint8_t priority = 0; priority < kPriorities; ++priority) {
+    port.egress.discard(priority, [&](const Packet& packet) {
+      ++dropped;
+      left(number, packet.ingress, infiniband_ ? packet.lrh.virtual_lane : priority,
+           packet.frame_bytes());
+    });
+  }
+  return dropped;
 }
 
 std::uint16_t Switch::choose(PortGroup ways, const Packet& packet) {

@@ -89,6 +89,9 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
   /// The ways from here, which is `node` of the topology, to each of `destinations` end points.
   /// Must outlive the switch or the next call.
   void set_routes(const Routes& routes, std::uint32_t node, std::uint32_t destinations);
+  /// A port whose cable is dead is no way for packets any more, and what waits for it is dropped:
+  /// returns how many. One that comes back tells its other end again what is to stop.
+  std::uint64_t set_port_up(std::uint16_t port, bool up);
   /// How soon a port obeys a pause.
   Time response_time(std::uint16_t port) const { return ports_[port]->egress.response_time(); }
   abi::MacAddress mac() const { return mac_; }
@@ -151,6 +154,7 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
     std::uint64_t stormed = 0;
     PrioritySet lossy_drops = 0;  ///< priorities of packets that found no room
     PrioritySet storming = 0;     ///< whose packets to here and from here are dropped
+    bool is_up = true;
     PacketTapPoint tap;
   };
 
@@ -169,6 +173,7 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
   void drop_storm(std::uint16_t port, std::uint8_t priority, bool begins) override;
   void forward_by_lid(Port& port, PacketRef packet);
   PortGroup ways_to(const Packet& packet) const;
+  PortGroup living(PortGroup ways);
   std::uint16_t choose(PortGroup ways, const Packet& packet);
   void rewrite(Packet& packet) const;
   Time ready(const Packet& packet, const Egress& out) const;
@@ -200,6 +205,8 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
   std::unique_ptr<Neighbours> neighbours_;  ///< null: everybody is known
   StormWatchdog watchdog_;
   abi::MacAddress mac_;
+  std::uint32_t dead_ports_ = 0;
+  std::vector<std::uint16_t> living_;  ///< ports of the group looked at
   Bytes taken_;
   Bytes given_;
   std::vector<std::unique_ptr<Port>> ports_;

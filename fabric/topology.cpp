@@ -91,4 +91,8 @@ std::string Topology::name_of(PortRef port) const {
   return nodes_[port.node].name + ".port" + std::to_string(port.port);
 }
 
+std::string Topology::link_name(std::uint32_t link) const {
+  return node(links_[link].a.node).name + '-' + node(links_[link].b.node).name;
+}
+
 }  // namespace rnicsim

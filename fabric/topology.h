@@ -89,6 +89,8 @@ class Topology {
   PortRef peer(PortRef port) const;
   /// "leaf0.port3"
   std::string name_of(PortRef port) const;
+  /// "A.nic0-switch0", after its two ends.
+  std::string link_name(std::uint32_t link) const;
 
   /// What a user should know of how it was made: places that stay empty, parts left out.
   std::vector<std::string> notes;

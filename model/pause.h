@@ -100,6 +100,10 @@ class PauseRequester {
   void let_go(std::uint8_t priority);
   /// The class is XON from now on, for good.
   void silence(std::uint8_t priority);
+  /// The other end may have lost what it was told.
+  void repeat() {
+    if (xoff_ != 0) owe(xoff_);
+  }
   bool is_xoff(std::uint8_t priority) const { return (xoff_ >> priority & 1) != 0; }
   bool any_xoff() const { return xoff_ != 0; }
   /// Since when the class has been XOFF. REQUIRES: is_xoff().

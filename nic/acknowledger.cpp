@@ -77,8 +77,8 @@ bool Acknowledger::is_coalesced(const InboundRequest& request, const InboundRequ
 }
 
 /// True: the port's response queue is full; drain() when it is not.
-bool Acknowledger::wait_for_port() {
-  if (w_.mac_tx.has_room(MacTx::Queue::kResponse)) return false;
+bool Acknowledger::wait_for_port(const abi::QpContext& context) {
+  if (w_.mac_tx.has_room_for_response(w_.mac_tx.priority_of(context))) return false;
   if (!waits_for_port_) port_since_ = w_.scheduler.now();
   waits_for_port_ = true;
   return true;
@@ -100,7 +100,7 @@ bool Acknowledger::name_missing(InboundRequest& request) {
   if (context == nullptr) return false;
   const Aeth aeth = Aeth::nak(context->msn, NakCode::kPsnSequenceError);
   for (Hole& missing = request.missing; missing.count != 0; --missing.count, ++missing.first) {
-    if (wait_for_port()) return false;
+    if (wait_for_port(*context)) return false;
     ++naks_;
     const Time ready = pipeline_.enter(w_.scheduler.now());
     w_.probe(ready, ProbeKind::kAckSent, request.packet->work_request, request.packet->id,
@@ -113,7 +113,7 @@ bool Acknowledger::name_missing(InboundRequest& request) {
 bool Acknowledger::send_acknowledge(const InboundRequest& request, NicQueuePair& qp,
                                     const abi::QpContext& context) {
   const bool in_order = qp.owed.empty() && qp.answers_under_way == 0;
-  if (in_order && wait_for_port()) return false;
+  if (in_order && wait_for_port(context)) return false;
   if (request.aeth.is_ack()) ++acks_;
   if (request.aeth.is_nak()) ++naks_;
   if (request.aeth.is_rnr_nak()) ++rnr_naks_;

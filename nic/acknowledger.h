@@ -57,7 +57,7 @@ class Acknowledger {
   static void forget_answers(NicQueuePair& qp, Psn psn);
   static bool is_coalesced(const InboundRequest& request, const InboundRequest* next);
   bool name_missing(InboundRequest& request);
-  bool wait_for_port();
+  bool wait_for_port(const abi::QpContext& context);
   void transmit(const InboundRequest& request, const abi::QpContext& context, Psn psn, Aeth aeth,
                 Time ready);
   bool send_acknowledge(const InboundRequest& request, NicQueuePair& qp,

@@ -9,7 +9,7 @@ namespace rnicsim {
 
 void MacTxConfig::describe(Fields& fields) {
   fields.field("response_queue", response_queue, range(1, 1 << 16),
-               "acknowledgements and responses that wait for the wire");
+               "acknowledgements and responses of a priority that wait for the wire");
 }
 
 namespace {
@@ -35,6 +35,7 @@ MacTx::MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& 
       link_layer_(wiring.link_layer),
       config_(config),
       priorities_(priorities_of(port, link_layer_, wiring.credit)),
+      vlan_(port.vlan),
       wire_(wiring.rate),
       preamble_(wire_.byte_time().of(preamble_bytes(link_layer_))),
       gap_(wire_.byte_time().of(gap_bytes(link_layer_))),
@@ -70,10 +71,15 @@ void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch) {
   const std::uint8_t priority = priorities_.of(*packet);
   packet->priority = priority;
   if (credit_ != nullptr) packet->lrh.virtual_lane = priority;
+  if (vlan_) {
+    packet->tagged = true;
+    packet->vlan.priority = priority;
+    packet->vlan.id = *vlan_;
+  }
   auto& waiting = queues_[priority].at(queue);
   waiting.push({std::move(packet), ready, epoch});
   nonempty_ = static_cast<PrioritySet>(nonempty_ | priority_bit(priority));
-  if (queue == Queue::kResponse) ++responses_;
+  if (queue == Queue::kResponse) ++responses_[priority];
   most_queued_ = std::max(most_queued_, waiting.size());
   arm();
 }
@@ -204,7 +210,7 @@ void MacTx::drop_void(std::uint8_t priority, Queue which) {
 }
 
 void MacTx::freed(Queue queue, Started started) {
-  if (queue == Queue::kResponse) --responses_;
+  if (queue == Queue::kResponse) --responses_[started.priority];
   if (queue == Queue::kRequest && request_started_)
     request_started_.function(request_started_.object, started.pack());
   if (queue == Queue::kResponse && response_started_) response_started_();
@@ -225,7 +231,8 @@ void MacTx::report(const MetricScope& scope) const {
   const Bytes control =
       (infiniband ? Bytes(CreditPacket::kBytes) : kMinFrameBytes) * (packets_ - data_packets_);
   const Bytes headers = bytes_ - payload_bytes_ - padding_bytes_ - control;
-  const Bytes link = link_header_bytes(link_layer_) * data_packets_;
+  const Bytes tag(vlan_ ? VlanTag::kBytes : 0);
+  const Bytes link = (link_header_bytes(link_layer_) + tag) * data_packets_;
   scope.count("tx_packets", packets_, "Ethernet frames sent");
   scope.bytes("tx_bytes", bytes_, "bytes of Ethernet frames sent, with FCS");
   scope.bytes("tx_wire_bytes", wire_bytes_, "the same with preamble and inter-packet gap");
@@ -236,7 +243,7 @@ void MacTx::report(const MetricScope& scope) const {
   if (infiniband)
     scope.bytes("tx_headers.local", link, "of tx_header_bytes: LRH and VCRC");
   else
-    scope.bytes("tx_headers.ethernet", link, "of tx_header_bytes: Ethernet header and FCS");
+    scope.bytes("tx_headers.ethernet", link, "of tx_header_bytes: Ethernet header, tag and FCS");
   scope.bytes("tx_headers.network", network_bytes_, "of tx_header_bytes: IP and UDP, or GRH");
   scope.bytes("tx_headers.transport", headers - link - network_bytes_,
               "of tx_header_bytes: BTH, extension headers and ICRC");

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "model/callback.h"
@@ -71,10 +72,10 @@ class MacTx {
     request_started_ = request_started;
     response_started_ = response_started;
   }
-  /// Whether one more packet may be queued. Requests are bounded by the requester's transmit
-  /// buffer.
-  bool has_room(Queue queue) const {
-    return queue == Queue::kRequest || responses_ < config_.response_queue;
+  /// Whether one more response of a priority may be queued; who has begun one all the same (READ
+  /// data on their way from memory) may queue it. Requests are bounded by the requester's buffer.
+  bool has_room_for_response(std::uint8_t priority) const {
+    return responses_[priority] < config_.response_queue;
   }
   /// Queues a packet that may leave from `ready` on (>= now). Within a queue order is kept. One
   /// whose epoch is over when its turn comes does not leave; its room is free as if it had.
@@ -86,6 +87,7 @@ class MacTx {
   PauseRequester& pause_requester() { return requester_; }
   /// What the other end asks for.
   PauseListener& pause_listener() { return listener_; }
+  const PauseListener& pause_listener() const { return listener_; }
   std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
   std::uint8_t priority_of(const abi::QpContext& context) const { return priorities_.of(context); }
   const MacAddress& mac() const { return mac_; }
@@ -136,6 +138,7 @@ class MacTx {
   LinkLayer link_layer_;
   MacTxConfig config_;
   PriorityMap priorities_;
+  std::optional<std::uint16_t> vlan_;
   PacketSink* link_ = nullptr;
   Callback request_started_;
   Callback response_started_;
@@ -148,7 +151,7 @@ class MacTx {
   PauseListener listener_;
   std::unique_ptr<CreditLink> credit_;
   std::array<Queues, kPriorities> queues_;
-  std::size_t responses_ = 0;
+  std::array<std::size_t, kPriorities> responses_{};
   Time armed_ = Time::never();
   bool held_up_ = false;  ///< a pause has to end before anything goes on
   std::uint64_t packets_ = 0;

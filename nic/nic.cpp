@@ -192,6 +192,14 @@ void Nic::attach(ProbeSink* sink, std::uint32_t component) {
   b.mac_rx.probe.attach(sink, component);
 }
 
+std::uint8_t Nic::priority_of(const abi::QpContext& context) const {
+  return blocks_->mac_tx.priority_of(context);
+}
+
+Time Nic::paused_since(std::uint8_t priority) const {
+  return blocks_->mac_tx.pause_listener().paused_since(priority);
+}
+
 void Nic::observe_pauses(PauseObserver* observer, PauseObserver::Port port) {
   blocks_->mac_tx.pause_listener().observe(observer, port);
 }

@@ -76,6 +76,9 @@ class Nic : public sc_core::sc_module {
     PauseSpan stopped;
   };
   PauseStorm pause_storm(std::uint8_t priority) const;
+  /// Of a queue pair with this address; and since when the port may not send it, never() if it may.
+  std::uint8_t priority_of(const abi::QpContext& context) const;
+  Time paused_since(std::uint8_t priority) const;
   void report(const MetricScope& scope) const;
 
  private:

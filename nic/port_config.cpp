@@ -27,6 +27,10 @@ void PortConfig::describe(Fields& fields) {
       "headroom", headroom, range(Bytes(0), Bytes(1ULL << 30)),
       "room of each lossless priority behind XOFF; if not given, what rate, cable, frame "
       "size and response time ask for");
+  fields.optional("vlan", vlan, range(1, 4094),
+                  "frames are sent with an 802.1Q tag: this VLAN, and their priority as PCP");
+  fields.check(!vlan || priorities.from == PriorityFrom::kDscp, "vlan",
+               "takes the PCP from the DSCP's priority: \"priorities.from\" must be \"dscp\"");
 }
 
 }  // namespace rnicsim

@@ -29,6 +29,7 @@ struct PortConfig {
   PauseConfig pause;
   PauseWatchdogConfig watchdog;
   std::optional<Bytes> headroom;
+  std::optional<std::uint16_t> vlan;  ///< its frames carry a tag with this VLAN's number
   void describe(Fields& fields);
   /// None is lossless while nobody can be paused.
   PrioritySet lossless_set() const {

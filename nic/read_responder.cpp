@@ -41,13 +41,34 @@ void ReadResponder::owes(NicQueuePair& qp) {
 }
 
 void ReadResponder::queue(std::uint64_t qpn) {
-  turns_.push(&w_.qps.at(Qpn(static_cast<std::uint32_t>(qpn))));
+  NicQueuePair& qp = w_.qps.at(Qpn(static_cast<std::uint32_t>(qpn)));
+  const abi::QpContext* context = w_.contexts.peek(qp.qpn.value());
+  if (context != nullptr) qp.priority = w_.mac_tx.priority_of(*context);
+  turns_[qp.priority].push({&qp, orders_++});
+  waiting_ = static_cast<PrioritySet>(waiting_ | priority_bit(qp.priority));
   kick();
 }
 
+/// Whose turn is the oldest of those that the port has room for; below 0 if none is.
+int ReadResponder::next_priority() const {
+  int next = -1;
+  for_each_priority(waiting_, [&](std::uint8_t priority) {
+    if (!w_.mac_tx.has_room_for_response(priority)) return;
+    if (next < 0 ||
+        turns_[priority].front().order < turns_[static_cast<std::size_t>(next)].front().order)
+      next = priority;
+  });
+  return next;
+}
+
 void ReadResponder::kick() {
-  if (turn_armed_ || turns_.empty()) return;
+  if (turn_armed_ || waiting_ == 0) return;
   const Time now = w_.scheduler.now();
+  if (next_priority() < 0) {
+    if (!waits_for_port_) port_since_ = now;
+    waits_for_port_ = true;
+    return;
+  }
   if (!has_room()) {
     if (room_since_ == Time::never()) room_since_ = now;
     return;
@@ -60,9 +81,16 @@ void ReadResponder::kick() {
 }
 
 void ReadResponder::turn() {
-  NicQueuePair& qp = *turns_.take();
-  serve(qp.qpn.value());
   turn_armed_ = false;
+  const int priority = next_priority();
+  if (priority >= 0) {
+    Ring<Turn>& turns = turns_[static_cast<std::size_t>(priority)];
+    NicQueuePair& qp = *turns.take().qp;
+    if (turns.empty()) waiting_ = static_cast<PrioritySet>(waiting_ & ~(1U << priority));
+    turn_armed_ = true;  // serving may owe again, which is to come behind this turn
+    serve(qp.qpn.value());
+    turn_armed_ = false;
+  }
   kick();
 }
 
@@ -150,11 +178,6 @@ void ReadResponder::done(const DmaEngine::Job& job, Time since) {
 bool ReadResponder::leave(std::uint64_t, DmaEngine::Job& job) {
   const Bytes payload = job.packet->payload_length;
   if (!job.is_void()) {
-    if (!w_.mac_tx.has_room(MacTx::Queue::kResponse)) {
-      if (!waits_for_port_) port_since_ = w_.scheduler.now();
-      waits_for_port_ = true;
-      return false;
-    }
     if (job.failed != CompletionStatus::kSuccess && !answer_refused(job)) return false;
     --job.qp->answers_under_way;
     w_.mac_tx.enqueue(std::move(job.packet), w_.scheduler.now(), MacTx::Queue::kResponse,
@@ -187,7 +210,7 @@ void ReadResponder::response_started() {
   if (!waits_for_port_) return;
   waits_for_port_ = false;
   stalled_port_ += w_.scheduler.now() - port_since_;
-  dma_.drain();
+  kick();
 }
 
 void ReadResponder::report(const MetricScope& scope) const {
@@ -197,7 +220,7 @@ void ReadResponder::report(const MetricScope& scope) const {
   scope.time("stalled.interval", pipeline_.stalled(), "turns waited for the pipeline");
   scope.time("stalled.buffer", stalled_buffer_, "time in which a turn waited for buffer");
   scope.time("stalled.port", stalled_port_,
-             "time in which a response waited for the port's response queue");
+             "time in which all turns waited for the port's response queue");
   scope.bytes("occupancy.max", most_buffered_, "most payload bytes between turn and port");
 }
 

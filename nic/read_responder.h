@@ -7,8 +7,12 @@
 // Pipeline: a turn passes `pipeline`; the payload is gathered by dma_engine by the rkey that the
 // responder has checked (each packet still sees a key that was invalidated meanwhile: NAK, and the
 // queue pair is in error); `buffer` bounds the payload between turn and port. Packets leave in the
-// order of turns, so a translation miss holds up those behind it.
+// order of turns, so a translation miss holds up those behind it. A queue pair whose priority has
+// its share of the port's response queue full waits for its turn, and no other with it: a paused
+// priority does not hold up the answers of another.
 #pragma once
+
+#include <array>
 
 #include "model/clock.h"
 #include "model/config_reader.h"
@@ -52,9 +56,9 @@ class ReadResponder : private DmaEngine::Client {
 
   /// The queue pair owes something (NicQueuePair::owed).
   void owes(NicQueuePair& qp);
-  /// The port's response queue has room again.
+  /// The port's response queue may have room again.
   void response_started();
-  bool idle() const { return dma_.idle() && turns_.empty(); }
+  bool idle() const { return dma_.idle() && waiting_ == 0; }
   /// For quiescing: see Requester::made.
   std::uint64_t made() const { return dma_.next(); }
   bool has_passed(std::uint64_t made) const { return dma_.first() >= made; }
@@ -72,6 +76,7 @@ class ReadResponder : private DmaEngine::Client {
                             const OwedResponse& owed);
   PacketRef build(NicQueuePair& qp, const abi::QpContext& context, OwedResponse& owed,
                   DmaEngine::Job& job);
+  int next_priority() const;
   bool has_room() const { return buffered_ + Bytes(kMaxPathMtu) <= config_.buffer; }
 
   void begin_part(const DmaEngine::Job&, std::uint32_t, KeyCheck&) override {}
@@ -90,7 +95,13 @@ class ReadResponder : private DmaEngine::Client {
   Pipeline pipeline_;
   Pipeline& context_port_;
   DmaEngine dma_;
-  Ring<NicQueuePair*> turns_;
+  struct Turn {
+    NicQueuePair* qp = nullptr;
+    std::uint64_t order = 0;
+  };
+  std::array<Ring<Turn>, kPriorities> turns_;
+  PrioritySet waiting_ = 0;  ///< priorities that have turns
+  std::uint64_t orders_ = 0;
   bool turn_armed_ = false;
   Time entered_;  ///< when the present turn entered the pipeline
   bool waits_for_port_ = false;

@@ -18,9 +18,6 @@ constexpr std::uint32_t kQkey = 0x11111111;
 Psn first_psn(std::uint32_t qpn) { return Psn(qpn * 7919u); }
 
 /// One UDP source port a queue pair, in the range that annex A17 leaves for entropy.
-/// InfiniBand's for the class selector of a DSCP.
-std::uint8_t service_level_of(std::uint8_t dscp) { return dscp >> 3; }
-
 std::uint16_t source_port(const QueuePair& qp) {
   return static_cast<std::uint16_t>(0xc000 | (qp.qpn().value() & 0x3fff));
 }
@@ -44,13 +41,14 @@ void require(Errno error, const char* call) {
 }
 
 Endpoint::Endpoint(System& system, const WorkloadSpec& workload, const std::string& host_name,
-                   unsigned core, ProbeSink* observer)
+                   unsigned core, ProbeSink* observer, unsigned nic)
     : spec(workload),
       host(host_name),
-      process(*system.server(host_name).host),
-      port(system.server(host_name).ports[0]),
+      process(*system.server(host_name).host, nic),
+      port(system.server(host_name).ports[nic]),
       system_(system),
       machine_(*system.server(host_name).host),
+      nic_(nic),
       core_(machine_.core(core)) {
   const std::uint32_t component = system.server(host_name).component;
   process.verbs.probe().attach(observer, component);
@@ -86,7 +84,7 @@ void Endpoint::prepare(CpuTask& task, Bytes length, AccessFlags access) {
   task.sleep_until(spec.start);
   probe_(task.now(), ProbeKind::kAppStart, {}, 0, 0, 0);
   doing = "registering memory";
-  const Errno opened = machine_.driver(0).bring_up(task);
+  const Errno opened = machine_.driver(nic_).bring_up(task);
   if (opened == Errno::kNoMemory) out_of_memory("the driver's tables fit nowhere");
   require(opened, "opening the device");
   const VirtualAddress address = map(length);

@@ -22,6 +22,9 @@
 
 namespace rnicsim {
 
+/// InfiniBand's service level for the class selector of a workload's DSCP.
+inline std::uint8_t service_level_of(std::uint8_t dscp) { return dscp >> 3; }
+
 class Endpoint {
  public:
   /// What its queue pairs are for.
@@ -34,12 +37,14 @@ class Endpoint {
   };
 
   Endpoint(System& system, const WorkloadSpec& spec, const std::string& host, unsigned core,
-           ProbeSink* observer);
+           ProbeSink* observer, unsigned nic = 0);
 
   /// Starts a program of this process on its core, now or when the run begins.
   void start(const std::string& role, const std::function<void(CpuTask&)>& body);
   /// All of them.
   bool finished() const;
+  /// How many of its programs have not ended.
+  std::size_t running() const { return running_; }
 
   /// A buffer in the process's memory, registered.
   void prepare(CpuTask& task, Bytes length, AccessFlags access);
@@ -103,6 +108,7 @@ class Endpoint {
 
   System& system_;
   Host& machine_;
+  unsigned nic_;
   CpuCore& core_;
   Probe probe_;
   std::optional<Introduction> peer_;

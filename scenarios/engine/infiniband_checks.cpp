@@ -23,7 +23,8 @@ constexpr const char* kNoMarks = "it has no IP header to mark";
 
 constexpr Setting kOfPort[] = {{"port.priorities", kLanes}, {"port.lossless", kCredits},
                                {"port.pause", kCredits},    {"port.headroom", kCredits},
-                               {"port.watchdog", kCredits}, {"pause_storm", kCredits}};
+                               {"port.watchdog", kCredits}, {"port.vlan", kLanes},
+                               {"pause_storm", kCredits}};
 constexpr Setting kOfSwitch[] = {{"forwarding", kLinear},
                                  {"priorities", kLanes},
                                  {"lossless", kCredits},

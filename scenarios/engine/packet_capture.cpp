@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "fabric/topology_builder.h"
 #include "model/byte_order.h"
 #include "model/frame.h"
 
@@ -55,9 +56,15 @@ void wrap_in_record(FrameKind kind, Time time, std::vector<std::uint8_t>& frame)
 
 std::vector<std::string> port_names(const Scenario& scenario) {
   std::vector<std::string> names;
-  for (const HostSpec& host : scenario.machines())
+  const std::vector<HostSpec> machines = scenario.machines();
+  for (const HostSpec& host : machines)
     for (std::size_t i = 0; i < host.nics.size(); ++i)
       names.push_back("host." + host.name + ".nic" + std::to_string(i));
+  const Topology topology =
+      build_topology(scenario.fabric.topology, end_point_names(machines), scenario.fabric.folder);
+  for (std::uint32_t node = topology.end_points(); node < topology.nodes().size(); ++node)
+    for (std::uint32_t port = 0; port < topology.node(node).ports(); ++port)
+      names.push_back("fabric." + topology.name_of({node, port}));
   return names;
 }
 
@@ -76,9 +83,12 @@ PacketCapture::PacketCapture(const Scheduler& scheduler, const Scenario& scenari
       interface_of_port_(port_names(scenario).size(), kNotCaptured),
       file_(options.unfinished, options.file,
             names_of(scenario, ports_matching(scenario, options.port_glob)), link_of(scenario)) {
+  const std::size_t nics = end_point_names(scenario.machines()).size();
   std::uint32_t interfaces = 0;
-  for (const std::uint32_t port : ports_matching(scenario, options.port_glob))
+  for (const std::uint32_t port : ports_matching(scenario, options.port_glob)) {
     interface_of_port_[port] = interfaces++;
+    has_switches_ = has_switches_ || port >= nics;
+  }
 }
 
 void PacketCapture::packet(std::uint32_t port, const Packet& packet, Time time,

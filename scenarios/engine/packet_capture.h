@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes the packets that pass ports to a capture file, in the order of their times.
+// Writes the packets that pass ports of NICs and switches to a capture file, in the order of their
+// times. A packet that a switch drops was shown as it came in.
 //
 // A port shows a packet that it sends when its first bit leaves, with the time of its last; so
 // packets wait here until simulated time has passed them. That is all the memory a capture takes.
@@ -25,10 +26,11 @@ struct CaptureOptions {
   std::string file;  ///< what messages call it
   /// Where the bytes go; who asked for the capture gives it its name once the run has ended well.
   std::string unfinished;
-  std::string port_glob = "*";  ///< of port names
+  std::string port_glob = kNicPorts;  ///< of port names
+  static constexpr const char* kNicPorts = "host.*";
 };
 
-/// "host.A.nic0", in the order of port numbers.
+/// "host.A.nic0", "fabric.switch0.port3", in the order of port numbers: NICs first.
 std::vector<std::string> port_names(const Scenario& scenario);
 /// Numbers of the ports whose names match.
 std::vector<std::uint32_t> ports_matching(const Scenario& scenario, const std::string& glob);
@@ -40,6 +42,8 @@ class PacketCapture : public PacketTap {
                 const CaptureOptions& options);
   void packet(std::uint32_t port, const Packet& packet, Time time, PacketDirection direction,
               const char* comment) override;
+  /// Whether it wants to see ports of switches.
+  bool has_switches() const { return has_switches_; }
   /// At the end of the run. Throws ConfigError if not everything could be written.
   void close();
 
@@ -63,6 +67,7 @@ class PacketCapture : public PacketTap {
   PcapngFile file_;
   std::priority_queue<Record, std::vector<Record>, std::greater<>> waiting_;
   std::uint64_t shown_ = 0;
+  bool has_switches_ = false;
 };
 
 }  // namespace rnicsim

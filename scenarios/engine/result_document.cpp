@@ -53,6 +53,7 @@ Json run_to_json(const JudgedRun& run) {
                {"configuration", configuration_of(run.setup)},
                {"packet_format", packet_format_name(run.setup.fabric)},
                {"routable", is_routable(run.setup.fabric)},
+               {"notes", run.result.notes},
                {"end_ps", run.result.end.ps()},
                {"timeline", timeline_to_json(run.result.timeline)},
                {"metrics", metrics_to_json(run.result.metrics)},
@@ -61,6 +62,7 @@ Json run_to_json(const JudgedRun& run) {
                {"violations", Json::array()},
                {"passed", run.passed()}};
   if (run.result.flows.empty()) json.erase("flows");
+  if (run.result.notes.empty()) json.erase("notes");
   for (const ExpectationResult& result : run.expectations)
     json["expectations"].push_back(expectation_to_json(result));
   for (const Violation& violation : run.result.violations) {

@@ -12,6 +12,8 @@
 //                  file it is a scenario of its own that gives this run
 //   packet_format  RoCEv2 over IPv4, RoCEv2 over IPv6, RoCEv1 or InfiniBand
 //   routable       whether a router could forward such packets
+//   notes          what to know of the network: places left empty, links that failed. Not there if
+//                  there is nothing
 //   end_ps         simulated time at which the run ended
 //   timeline       list of { step, part, begin_ps, end_ps, count, first_end_ps, last_begin_ps,
 //                  host, lane, block, plane, bytes,

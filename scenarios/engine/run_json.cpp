@@ -147,6 +147,7 @@ std::string run_to_text(const RunResult& result) {
     metric["description"] = result.metrics.at(path).description;
   for (const Violation& violation : result.violations)
     run["violations"].push_back(violation_to_json(violation));
+  run["notes"] = result.notes;
   run["flows"] = flows_to_json(result.flows);
   for (std::size_t i = 0; i < result.flows.size(); ++i) {
     const FlowRecord& f = result.flows[i];
@@ -172,6 +173,7 @@ RunResult run_from_text(const std::string& text) {
     result.violations.push_back(
         {violation.at("kind").get<std::string>(), violation.at("where").get<std::string>(),
          time_of(violation.at("when_ps")), violation.at("text").get<std::string>()});
+  run.at("notes").get_to(result.notes);
   for (const Parsed& flow : run.at("flows")) result.flows.push_back(flow_of(flow));
   for (const Parsed& p : run.at("pauses"))
     result.pauses.push_back({time_of(p[0]), p[1].get<std::uint32_t>(), p[2].get<bool>(),

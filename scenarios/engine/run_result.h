@@ -79,6 +79,7 @@ struct RunResult {
   std::map<std::string, Metric> metrics;  ///< by path
   std::vector<Violation> violations;
   std::vector<FlowRecord> flows;
+  std::vector<std::string> notes;   ///< what to know of the network: places left empty, failures
   std::vector<PauseRecord> pauses;  ///< if it was asked for; no part of the document
   Time end;                         ///< simulated time at which the run ended
   std::uint64_t callbacks = 0;      ///< of the scheduler, for the benches; no part of the document

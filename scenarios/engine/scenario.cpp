@@ -68,6 +68,8 @@ void FabricSpec::describe(Fields& f) {
   f.object("switch", switch_default, "the switches");
   f.list("switches", switches, ListLimits{0, 65536},
          "switches that differ from `switch`, by name; of several that name one the last counts");
+  f.list("failures", failures, ListLimits{0, 1024},
+         "links that go down at a given time, and what switches do about it");
 }
 
 Bytes FabricSpec::smallest_mtu() const {
@@ -119,6 +121,13 @@ std::vector<std::string> HostSpec::machine_names() const {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < count; ++i) names.push_back(name + std::to_string(i));
   return names;
+}
+
+Bytes Scenario::tag_bytes() const {
+  for (const HostSpec& host : hosts)
+    for (const NicSpec& nic : host.nics)
+      if (nic.config.port.vlan) return Bytes(VlanTag::kBytes);
+  return Bytes(0);
 }
 
 std::vector<HostSpec> Scenario::machines() const {

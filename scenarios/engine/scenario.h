@@ -11,6 +11,7 @@
 
 #include "fabric/fault_config.h"
 #include "fabric/link_config.h"
+#include "fabric/link_failure_config.h"
 #include "fabric/switch_config.h"
 #include "fabric/topology_config.h"
 #include "host/host_config.h"
@@ -88,6 +89,7 @@ struct FabricSpec {
   std::optional<OtherLinkSpec> global_link;  ///< between groups of a dragonfly
   SwitchSpec switch_default;                 ///< key "switch"
   std::vector<OtherSwitchSpec> switches;
+  std::vector<LinkFailure> failures;
   std::string folder;  ///< of the scenario: a topology's file is relative to it
   void describe(Fields& f);
   Bytes smallest_mtu() const;
@@ -128,6 +130,8 @@ struct Scenario {
 
   std::string variant;  ///< which one this is; empty: the scenario itself
 
+  /// What a VLAN tag adds to frames, if any NIC sends one.
+  Bytes tag_bytes() const;
   /// One a host, `count` taken apart.
   std::vector<HostSpec> machines() const;
 };

@@ -67,10 +67,30 @@ class Checker {
     fabric.folder =
         std::filesystem::path(nearest_node(document_, "fabric").file()).parent_path().string();
     try {
-      build_topology(fabric.topology, end_point_names(scenario_.machines()), fabric.folder);
+      const Topology topology =
+          build_topology(fabric.topology, end_point_names(scenario_.machines()), fabric.folder);
+      check_failures(topology);
     } catch (const ConfigError& error) {
       if (!error.detail().file.empty()) throw;
       fail(join_path("fabric", error.detail().path), error.detail().found, error.detail().nearest);
+    }
+  }
+
+  /// Each must name a link that there is.
+  void check_failures(const Topology& topology) const {
+    for (std::size_t i = 0; i < scenario_.fabric.failures.size(); ++i) {
+      const LinkFailure& failure = scenario_.fabric.failures[i];
+      std::vector<std::string> names;
+      bool any = false;
+      for (std::uint32_t link = 0; link < topology.links().size() && !any; ++link) {
+        any = failure.acts_on(topology, link);
+        names.push_back(topology.link_name(link));
+      }
+      if (any) continue;
+      std::string problem = in_quotes(failure.link) + " matches no link";
+      if (names.size() <= kNamesShown) problem += "; there are " + one_of_text(names);
+      fail("fabric.failures." + std::to_string(i) + ".link", std::move(problem),
+           nearest_of(failure.link, names));
     }
   }
 
@@ -147,7 +167,7 @@ class Checker {
 
   void check_workload_entry(WorkloadSpec& workload, const std::string& path) const {
     if (is_of_flows(workload.pattern)) {
-      check_workload(document_, path, workload, scenario_.fabric);
+      check_workload(document_, path, workload, scenario_.fabric, scenario_.tag_bytes());
       check_flows(document_, path, workload, scenario_);
       return;
     }
@@ -155,7 +175,7 @@ class Checker {
     workload.to = one_host(workload.to_rule, path + ".to", "host at the other end");
     if (workload.from == workload.to)
       fail(path + ".to", "loopback is not supported: `from` and `to` are the same host");
-    check_workload(document_, path, workload, scenario_.fabric);
+    check_workload(document_, path, workload, scenario_.fabric, scenario_.tag_bytes());
   }
 
   std::string one_host(const AnyJson& rule, const std::string& path, const char* what) const {

@@ -89,7 +89,7 @@ class Simulation {
   void attach_capture() {
     if (!hooks_.capture) return;
     capture_ = std::make_unique<PacketCapture>(system_.scheduler(), scenario_, *hooks_.capture);
-    system_.attach_tap(capture_.get());
+    system_.attach_tap(capture_.get(), capture_->has_switches());
   }
 
   void attach_pause_log() {
@@ -193,11 +193,12 @@ class Simulation {
                     std::to_string(landed.least.count()) + " B completed");
   }
 
-  /// Links lose nothing and send nothing twice by themselves: unless faults did so on purpose, or a
-  /// receiver was not ready or silent and everything was sent again, packet sequence numbers must
-  /// be contiguous.
+  /// Links lose nothing and send nothing twice by themselves: unless faults did so on purpose,
+  /// packets of a flow take different ways, or a receiver was not ready or silent and everything
+  /// was sent again, packet sequence numbers must be contiguous.
   void check_sequences() {
-    if (system_.disturbed_packets() != 0 || total_of(".responder.rnr_naks") != 0 ||
+    if (system_.disturbed_packets() != 0 || system_.fabric().may_reorder() ||
+        total_of(".responder.rnr_naks") != 0 ||
         total_of(".retransmitter.local_ack_timeout_err") != 0)
       return;
     for (const auto& [path, metric] : result_.metrics)
@@ -226,6 +227,7 @@ class Simulation {
       workload->report(collector);
       workload->add_flows(result_.flows);
     }
+    result_.notes = system_.fabric().notes();
     if (pauses_) result_.pauses = pauses_->take();
     check_sequences();
     collector.add("run.end", static_cast<std::uint64_t>(result_.end.ps()), Unit::kPicoseconds,

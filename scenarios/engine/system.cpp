@@ -31,6 +31,7 @@ FabricConfig fabric_config(const FabricSpec& spec, const Topology& topology) {
   config.switch_link = spec.switch_link ? spec.switch_link->config : config.host_link;
   config.global_link = spec.global_link ? spec.global_link->config : config.switch_link;
   config.faults = spec.link.faults;
+  config.failures = spec.failures;
   config.link_layer = spec.link_layer;
   config.credit = spec.infiniband.value_or(CreditConfig{});
   for (const TopologyNode& node : topology.nodes())
@@ -131,11 +132,11 @@ void System::attach(ProbeSink* sink) {
   fabric_->attach(sink, nic_components, first_switch_);
 }
 
-void System::attach_tap(PacketTap* tap) {
+void System::attach_tap(PacketTap* tap, bool switches) {
   for (Server& server : servers_)
     for (std::size_t i = 0; i < server.nics.size(); ++i)
       server.nics[i]->attach_tap(tap, server.ports[i].number);
-  fabric_->attach_tap(tap);
+  fabric_->attach_tap(tap, switches);
 }
 
 void System::observe_pauses(PauseObserver* observer) {

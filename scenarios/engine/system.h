@@ -41,8 +41,8 @@ class System : public sc_core::sc_module {
 
   /// Programs attach their own probes, under their server's component.
   void attach(ProbeSink* sink);
-  /// Port numbers count all NICs, host by host.
-  void attach_tap(PacketTap* tap);
+  /// Port numbers count all NICs, host by host; with `switches` those of switches follow.
+  void attach_tap(PacketTap* tap, bool switches);
   /// Every port's: nodes as the topology numbers them.
   void observe_pauses(PauseObserver* observer);
   const ProbeComponents& components() const { return components_; }
@@ -65,6 +65,7 @@ class System : public sc_core::sc_module {
   /// switches have dropped.
   std::uint64_t disturbed_packets() const;
   Fabric& fabric() { return *fabric_; }
+  const Fabric& fabric() const { return *fabric_; }
 
  private:
   void build_fabric(const Scenario& scenario, const std::vector<HostSpec>& machines);

@@ -85,8 +85,13 @@ WorkRequestId Timeline::work_request_of(const ProbeRecord& r) {
   return event == events_for_.end() ? WorkRequestId() : event->second;
 }
 
+/// "A-B"; of what a switch sends, the switch.
 std::string Timeline::sent_on(const ProbeRecord& r) const {
   const std::string& from = host(r);
+  if (from.empty()) {
+    const std::string& path = components_[r.component].path;
+    return path.substr(path.find('.') + 1);
+  }
   for (const ProbeComponent& other : components_)
     if (other.host != from) return from + "-" + other.host;
   return from;

@@ -52,7 +52,7 @@ class WorkloadChecker {
   WorkloadChecker(const JsonNode& document, const std::string& path, WorkloadSpec& workload)
       : document_(document), path_(path), w_(workload) {}
 
-  void run(const FabricSpec& fabric) {
+  void run(const FabricSpec& fabric, Bytes tag) {
     if (is_of_flows(w_.pattern))
       flows();
     else if (w_.pattern == WorkloadPattern::kPerftest)
@@ -64,7 +64,7 @@ class WorkloadChecker {
     const Operation operation = w_.pattern == WorkloadPattern::kPerftest ? operation_of(w_.test)
                                 : w_.pattern == WorkloadPattern::kRkeyGuessing ? Operation::kRead
                                                                                : w_.operation;
-    const Bytes headers = header_bytes(operation, w_.transport, fabric);
+    const Bytes headers = header_bytes(operation, w_.transport, fabric) + tag;
     const Bytes mtu = fabric.smallest_mtu();
     if (w_.path_mtu + headers > mtu)
       fail("path_mtu", to_text(w_.path_mtu) + " of payload and " + to_text(headers) +
@@ -104,15 +104,22 @@ class WorkloadChecker {
     require(!w_.load, "load", "belongs to the pattern \"poisson\"");
     require(!w_.duration, "duration", "belongs to the pattern \"poisson\"");
     require(!w_.file, "file", "belongs to the pattern \"flow_file\"");
+    require(!w_.think_time, "think_time", kFlows);
+    require(w_.nic_choice == NicChoice::kFirst, "nic_choice", kFlows);
+    require(w_.flows.empty(), "flows", "belongs to the pattern \"flow_list\"");
   }
 
   void flows() const {
     refuse_keys_of_perftest();
     refuse_keys_of_rkey_guessing();
     refuse_keys_of_pairs_alone();
-    require(w_.transport == Transport::kRc, "transport", "flows are WRITEs over \"rc\"");
+    require(w_.transport == Transport::kRc, "transport", "flows go over \"rc\"");
+    const bool possible = w_.operation == Operation::kWrite || w_.operation == Operation::kRead ||
+                          w_.operation == Operation::kSend;
+    require(possible, "operation", "flows are of \"write\", \"read\" or \"send\"");
     require(w_.queue_pairs == 1, "queue_pairs", "a pair of hosts has one queue pair");
-    require(!w_.receive_depth, "receive_depth", "WRITEs take no receives");
+    require(!w_.receive_depth || takes_receive(w_.operation), "receive_depth",
+            in_quotes(name_of(w_.operation)) + " takes no receives");
   }
 
   void pairs() {
@@ -247,6 +254,7 @@ class WorkloadChecker {
   void refuse_keys_of_pairs() const {
     const WorkloadSpec untouched;
     refuse_keys_of_pairs_alone();
+    refuse_pair_key(w_.operation == untouched.operation, "operation");
     refuse_pair_key(w_.size == untouched.size, "size");
     refuse_pair_key(w_.count == untouched.count, "count");
     refuse_pair_key(w_.queue_depth == untouched.queue_depth, "queue_depth");
@@ -257,7 +265,6 @@ class WorkloadChecker {
   /// Those that flows do not have either.
   void refuse_keys_of_pairs_alone() const {
     const WorkloadSpec untouched;
-    refuse_pair_key(w_.operation == untouched.operation, "operation");
     refuse_pair_key(w_.warm_up == untouched.warm_up, "warm_up");
     refuse_pair_key(w_.signal_every == untouched.signal_every, "signal_every");
     refuse_pair_key(w_.inline_rule == nullptr, "inline");
@@ -310,8 +317,8 @@ class WorkloadChecker {
 }  // namespace
 
 void check_workload(const JsonNode& document, const std::string& path, WorkloadSpec& workload,
-                    const FabricSpec& fabric) {
-  WorkloadChecker(document, path, workload).run(fabric);
+                    const FabricSpec& fabric, Bytes tag) {
+  WorkloadChecker(document, path, workload).run(fabric, tag);
 }
 
 }  // namespace rnicsim

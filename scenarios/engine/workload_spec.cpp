@@ -5,7 +5,8 @@ namespace rnicsim {
 
 const char* name_of(WorkloadPattern pattern) {
   constexpr const char* kNames[] = {"pairs",       "perftest",   "rkey_guessing", "incast",
-                                    "permutation", "all_to_all", "poisson",       "flow_file"};
+                                    "permutation", "all_to_all", "poisson",       "closed_loop",
+                                    "flow_file",   "flow_list"};
   return kNames[static_cast<unsigned>(pattern)];
 }
 
@@ -54,18 +55,21 @@ void WorkloadSpec::describe_connection(Fields& f) {
             {"permutation", WorkloadPattern::kPermutation},
             {"all_to_all", WorkloadPattern::kAllToAll},
             {"poisson", WorkloadPattern::kPoisson},
-            {"flow_file", WorkloadPattern::kFlowFile}},
+            {"closed_loop", WorkloadPattern::kClosedLoop},
+            {"flow_file", WorkloadPattern::kFlowFile},
+            {"flow_list", WorkloadPattern::kFlowList}},
            "pairs: every queue pair of `from` works on its peer of `to`; perftest: one of the "
            "programs of that name; rkey_guessing: `from` tries keys until it can read what `to` "
-           "did not give it the key of; flows of WRITEs among many hosts: incast (all `from` to "
-           "one `to`), permutation (each of `from` to another of `to`), all_to_all, poisson "
-           "(arrivals at random), flow_file (of HPCC or htsim)");
+           "did not give it the key of; flows among many hosts: incast (all `from` to one `to`), "
+           "permutation (each of `from` to another of `to`), all_to_all, poisson (arrivals at "
+           "random), closed_loop (each of `from` begins its next one, to one of `to` at random, "
+           "when one has ended), flow_file (of HPCC or htsim), flow_list (`flows`)");
   f.choice("transport", transport,
            {{"rc", Transport::kRc}, {"uc", Transport::kUc}, {"ud", Transport::kUd}},
            "transport service: reliable or unreliable connection, unreliable datagram");
   f.any("from", from_rule, {"string", "array"},
-        "host that posts; of perftest the client; of flows hosts, by name, with * for any "
-        "characters, or a list of such (default: all)");
+        "host that posts; of perftest the client; of flows hosts, or NICs such as \"A.nic1\", by "
+        "name, with * for any characters, or a list of such (default: all)");
   f.any("to", to_rule, {"string", "array"}, "host at the other end; of flows as `from`");
   f.field("queue_pairs", queue_pairs, range(1, 16384), "connected queue pairs");
   f.field("path_mtu", path_mtu,
@@ -107,13 +111,14 @@ void WorkloadSpec::describe_pairs(Fields& f) {
        {"fetch_add", Operation::kFetchAdd},
        {"bind_window", Operation::kBindWindow}},
       "what is posted; each send_invalidate takes away the key of a memory window that `to` had "
-      "bound for it; bind_window: each queue pair of `from` binds a memory window of `size` to its "
+      "bound for it; of flows write, send, or read, which brings the bytes from `to`; "
+      "bind_window: each queue pair of `from` binds a memory window of `size` to its "
       "own region and frees it again, in turn");
   f.field("size", size, range(Bytes(0), Bytes(std::uint64_t{1} << 31)),
           "payload of a message (IBTA: at most 2^31 B), or a flow's bytes");
   f.field("count", count, range(std::uint64_t{1}, std::uint64_t{10'000'000}),
           "messages in all; they go round robin over the queue pairs. Of flows: how many each pair "
-          "of hosts has, of poisson how many there are in all");
+          "of hosts has, of closed_loop each of `from`, of poisson how many there are in all");
   f.field("warm_up", warm_up, range(std::uint64_t{0}, std::uint64_t{10'000'000}),
           "of these, the first that statistics leave out");
   f.field("queue_depth", queue_depth, range(1, 32768), "outstanding work requests a queue pair");
@@ -227,9 +232,16 @@ void WorkloadSpec::describe_rkey_guessing(Fields& f) {
 
 void WorkloadSpec::describe_flows(Fields& f) {
   f.optional("in_flight", in_flight, range(1, 1'000'000),
-             "flows of a pair of hosts at a time; when one ends the next begins; 1 if not given");
+             "flows of a pair of hosts (closed_loop: of a host) at a time; when one ends the next "
+             "begins; 1 if not given");
+  f.optional("think_time", think_time, range(Time(), Time::s(1000)),
+             "from the end of a flow to the begin of that which it made wait; none if not given");
+  f.choice("nic_choice", nic_choice,
+           {{"first", NicChoice::kFirst}, {"round_robin", NicChoice::kRoundRobin}},
+           "which NIC of a host with several its flows take, where no NIC is named: the first, or "
+           "in turn");
   f.optional("message_size", message_size, range(Bytes(1), Bytes(std::uint64_t{1} << 31)),
-             "a flow is posted as WRITEs of up to this size; 1 MiB if not given");
+             "a flow is posted as messages of up to this size; 1 MiB if not given");
   f.optional("load", load, range(0.0001, 1.0),
              "of poisson: the share of its link that a sender offers on average");
   f.optional("duration", duration, range(Time::ps(1), Time::s(1000)),
@@ -240,6 +252,20 @@ void WorkloadSpec::describe_flows(Fields& f) {
   f.optional("file", file,
              "of flow_file: HPCC's flow file or htsim's connection matrix (.cm), relative to the "
              "scenario's folder");
+  f.list("flows", flows, ListLimits{0, 1'000'000}, "of flow_list: the flows");
+}
+
+void FlowSpec::describe(Fields& f) {
+  f.optional("name", name, "what `after` of other flows calls it");
+  f.required().field("from", from, "host that posts, or one of its NICs, \"A.nic1\"");
+  f.required().field("to", to, "host at the other end, likewise");
+  f.field("size", size, range(Bytes(1), Bytes(std::uint64_t{1} << 40)), "its bytes");
+  f.field("start", start, range(Time(), Time::s(1000)),
+          "when it begins, counted from when all are connected, or from the end of `after`");
+  f.list("after", after, ListLimits{0, 65536},
+         "names of flows of this list that must have ended, or failed, before");
+  f.optional("priority", priority, range(0, 7),
+             "its own, in place of the workload's `dscp`: the class selector of that number");
 }
 
 }  // namespace rnicsim

@@ -4,7 +4,7 @@
 // `pairs` takes the keys from `operation` on; `perftest` (scenarios/engine/perftest_plan) those
 // from `test` on, `rkey_guessing` those from `tries` on. Connection, transport and reliability
 // belong to all. The patterns of flows (scenarios/engine/flows) name lists of hosts and share some
-// keys with `pairs`: size, count, queue_depth, region, completion.
+// keys with `pairs`: operation, size, count, queue_depth, region, completion.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,9 @@ enum class WorkloadPattern : std::uint8_t {
   kPermutation,
   kAllToAll,
   kPoisson,
+  kClosedLoop,
   kFlowFile,
+  kFlowList,
 };
 constexpr bool is_of_flows(WorkloadPattern pattern) { return pattern >= WorkloadPattern::kIncast; }
 enum class Operation : std::uint8_t {
@@ -79,6 +81,21 @@ enum class TargetFault : std::uint8_t {
   kQpError,     ///< moves its queue pairs to ERR
   kQpReset,
   kQpDestroy,
+};
+
+/// Which of a host's NICs its flows take.
+enum class NicChoice : std::uint8_t { kFirst, kRoundRobin };
+
+/// One of a list of flows.
+struct FlowSpec {
+  std::optional<std::string> name;
+  std::string from;
+  std::string to;
+  Bytes size{65536};
+  Time start;
+  std::vector<std::string> after;  ///< names of others
+  std::optional<std::uint8_t> priority;
+  void describe(Fields& f);
 };
 
 enum class PerftestProgram : std::uint8_t {
@@ -181,6 +198,9 @@ struct WorkloadSpec {
   std::optional<Time> duration;
   std::optional<std::string> cdf;
   std::optional<std::string> file;
+  std::optional<Time> think_time;
+  NicChoice nic_choice = NicChoice::kFirst;
+  std::vector<FlowSpec> flows;
   std::vector<std::uint32_t> senders;  ///< end points, ascending
   std::vector<std::uint32_t> receivers;
   std::string folder;  ///< of the scenario: `cdf` and `file` are relative to it

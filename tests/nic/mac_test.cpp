@@ -173,15 +173,15 @@ TEST_CASE("the port seals the ICRC") {
   CHECK(bench.wire.packets[0]->icrc != 0);
 }
 
-TEST_CASE("the response queue is full at its depth and says when it has room again") {
+TEST_CASE("a priority's response queue is full at its depth and says when it has room again") {
   TxBench bench(BitRate::gbps(100), 2);
   bench.put(Opcode::kAcknowledge, 0, 10_ns);
-  CHECK(bench.mac.has_room(MacTx::Queue::kResponse));
+  CHECK(bench.mac.has_room_for_response(0));
   bench.put(Opcode::kAcknowledge, 0, 10_ns);
-  CHECK_FALSE(bench.mac.has_room(MacTx::Queue::kResponse));
-  CHECK(bench.mac.has_room(MacTx::Queue::kRequest));
+  CHECK_FALSE(bench.mac.has_room_for_response(0));
+  CHECK(bench.mac.has_room_for_response(5));
   bench.scheduler.run_until(1_us);
-  CHECK(bench.mac.has_room(MacTx::Queue::kResponse));
+  CHECK(bench.mac.has_room_for_response(0));
   CHECK(bench.responses_started == bench.wire.starts);
   REQUIRE(bench.responses_started.size() == 2);
   CHECK(bench.responses_started[0] == 10_ns);
@@ -201,13 +201,13 @@ TEST_CASE("a packet that becomes void while it waits does not leave, and its roo
   ++requests;
   put(Opcode::kAcknowledge, 0, MacTx::Queue::kResponse, Epoch(answers));
   put(Opcode::kReadResponseMiddle, 512, MacTx::Queue::kResponse, Epoch(answers));
-  CHECK_FALSE(bench.mac.has_room(MacTx::Queue::kResponse));
+  CHECK_FALSE(bench.mac.has_room_for_response(0));
   ++answers;
   bench.scheduler.run_until(1_us);
   REQUIRE(bench.wire.packets.size() == 2);
   CHECK(bench.wire.packets[1]->payload_length == Bytes(64));
   CHECK(bench.freed == std::vector<std::uint64_t>{4096, 1024, 64});
-  CHECK(bench.mac.has_room(MacTx::Queue::kResponse));
+  CHECK(bench.mac.has_room_for_response(0));
   CHECK(bench.responses_started.size() == 2);
   CHECK(bench.mac.idle());
 }

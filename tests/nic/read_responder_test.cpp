@@ -313,3 +313,47 @@ TEST_CASE("an atomic without the right to it is refused") {
   CHECK(bench.said() == "Acknowledge 100 62/0; ");
   CHECK(value_at(bench, 64) == before);
 }
+
+TEST_CASE("a paused priority does not hold up the READ answers of another") {
+  BenchOptions options;
+  options.nic.mac_tx.response_queue = 2;
+  test::QpOptions bulk = test::reliable();
+  bulk.dscp = 26;  // priority 3
+  RcBench bench(options, bulk);
+  test::QpOptions urgent = test::reliable();
+  urgent.dscp = 40;  // priority 5
+  bench.driver().add_qp(Qpn(2), urgent);
+  const auto of_qp_2 = [&](std::uint32_t psn) {
+    PacketRef packet = bench.read_request(psn, 0, 3072);
+    packet->bth.dest_qp = Qpn(2);
+    return packet;
+  };
+  const auto pause = [&](std::uint16_t quanta) {
+    PacketRef packet = bench.pool.create();
+    packet->kind = FrameKind::kPause;
+    packet->pause.classes = 1U << 3;
+    packet->pause.quanta[3] = quanta;
+    return packet;
+  };
+  bench.give({bench.read_request(100, 0, 64), of_qp_2(100)});  // contexts are there now
+  bench.said();
+  const Time start = bench.scheduler.now() + 1_us;
+  bench.arrive_at(start, pause(0xffff));
+  bench.arrive_at(start + 5_us, bench.read_request(101, 0, 30 * 1024));
+  bench.arrive_at(start + 20_us, of_qp_2(103));
+  bench.arrive_at(start + 40_us, of_qp_2(106));
+  bench.arrive_at(start + 60_us, pause(0));
+  bench.run();
+  std::string order;
+  std::size_t before = 0;
+  for (std::size_t i = bench.wire.packets.size() - 36; i < bench.wire.packets.size(); ++i) {
+    const Packet& packet = *bench.wire.packets[i];
+    before += packet.head < start + 60_us ? 1 : 0;
+    order += std::to_string(packet.priority) + ':' + std::to_string(packet.bth.psn.value()) + ' ';
+  }
+  std::string expected = "5:103 5:104 5:105 5:106 5:107 5:108 ";
+  for (int psn = 101; psn <= 130; ++psn) expected += "3:" + std::to_string(psn) + ' ';
+  CHECK(order == expected);
+  CHECK(before == 6);
+  CHECK(bench.host.nic.idle());
+}

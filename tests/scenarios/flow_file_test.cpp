@@ -123,7 +123,7 @@ TEST_CASE("an htsim connection matrix that is wrong says where") {
       error_of("Nodes 4\nConnections 1\nTriggers 2\n0->1 start 0 size 1\ntrigger id 7 oneshot\n") ==
       "x:5: line 3 says 2 triggers, the body has 1");
   CHECK(error_of("Nodes 4\nConnections 1\nFailures 2\n") ==
-        "x:3: expected no failures: fabric.link.faults has them, found 2");
+        "x:3: expected no failures: fabric.failures has them, found 2");
   CHECK(error_of("hello\n") ==
         "x:1: expected Nodes, Connections, Triggers, Failures, trigger or src->dst, found "
         "\"hello\"");

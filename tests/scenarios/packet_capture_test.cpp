@@ -82,6 +82,19 @@ TEST_CASE("Ports are numbered host by host, and a glob picks some") {
   REQUIRE(ports_matching(scenario, "host.C.*").empty());
 }
 
+TEST_CASE("Ports of switches are numbered behind those of NICs") {
+  Scenario scenario = two_hosts();
+  scenario.fabric.topology.kind = TopologyKind::kStar;
+  const std::vector<std::string> names = port_names(scenario);
+  REQUIRE(names.size() == 8);
+  CHECK(names[3] == "host.B.nic1");
+  CHECK(names[4] == "fabric.switch0.port0");
+  CHECK(names[7] == "fabric.switch0.port3");
+  CHECK(ports_matching(scenario, "fabric.switch*.port2") == std::vector<std::uint32_t>{6});
+  CHECK(ports_matching(scenario, CaptureOptions::kNicPorts) ==
+        std::vector<std::uint32_t>{0, 1, 2, 3});
+}
+
 TEST_CASE(
     "A capture is in the order of times, whatever was shown first, and holds its ports only") {
   const Scenario scenario = two_hosts();

@@ -37,6 +37,7 @@ RunResult a_result() {
   result.metrics["b.rate"] = {false, 0, 97.0e9, Unit::kBitsPerSecond, "how fast"};
   result.metrics["c.ratio"] = {false, 0, 1.0 / 3, Unit::kRatio, "how much of it"};
   result.violations.push_back({"deadlock", "w0", Time::us(3), "waits"});
+  result.notes = {"a place stays empty"};
   result.end = Time::us(5);
   result.callbacks = 11;
   result.data_packets = 12;
@@ -89,10 +90,11 @@ TEST_CASE("the document has the layout that its header describes") {
   std::vector<std::string> keys;
   for (const auto& [key, value] : run.items()) keys.push_back(key);
   CHECK(keys == std::vector<std::string>{"scenario", "title", "variant", "seed", "configuration",
-                                         "packet_format", "routable", "end_ps", "timeline",
+                                         "packet_format", "routable", "notes", "end_ps", "timeline",
                                          "metrics", "expectations", "violations", "passed"});
   CHECK(run["packet_format"] == "RoCEv2 over IPv4");
   CHECK(run["routable"] == true);
+  CHECK(run["notes"] == Json({"a place stays empty"}));
   CHECK(run["scenario"] == "x");
   CHECK(run["seed"] == 7);
   CHECK(run["metrics"].dump() ==

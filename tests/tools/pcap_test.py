@@ -150,6 +150,62 @@ class EightSteps(Capture):
                          [p["frame"] for p in both if p["interface"] == 1])
 
 
+SWITCHED = """{
+  "hosts": [ { "name": "h", "count": 3, "nic": { "port": { "vlan": 7 } } } ],
+  "fabric": {
+    "topology": "star",
+    "switch": {
+      "priorities": { "from": "pcp" },
+      "buffer": { "size": "512 KiB" },
+      "egress": { "ecn": [ { "priority": 3, "kmin": "8 KiB", "kmax": "64 KiB" } ] }
+    }
+  },
+  "workload": [ { "name": "w0", "pattern": "incast", "to": "h0", "size": "1 MiB" } ]
+}
+"""
+PAUSE = 0x0101
+
+
+class SwitchPorts(Capture):
+    def switched(self, port):
+        (self.folder / "y.json").write_text(SWITCHED, encoding="utf-8")
+        return self.capture(str(self.folder / "y.json"), "--pcap-port", port)
+
+    def test_tshark_reads_the_pause_frames_that_a_switch_sends(self):
+        path = self.switched("fabric.switch0.port1")
+        rows = tshark(path, "macc.opcode", "macc.cbfc.enbv", "macc.cbfc.pause_time.c3",
+                      "macc.cbfc.pause_time.c0", "eth.dst", "frame.packet_flags_direction",
+                      "frame.interface_name", "frame.len")
+        pauses = [row for row in rows if row[0] != ""]
+        self.assertGreater(len(pauses), 1)
+        for row in pauses:
+            self.assertEqual([int(row[0], 0), int(row[1], 0), int(row[3], 0)], [PAUSE, 1 << 3, 0])
+            self.assertEqual(row[4:], ["01:80:c2:00:00:01", "0x00000002",
+                                       "fabric.switch0.port1", "60"])
+        self.assertEqual({int(row[2], 0) for row in pauses}, {0xFFFF, 0})
+        self.assertEqual(int(pauses[0][2], 0), 0xFFFF)
+        self.assertEqual(int(pauses[-1][2], 0), 0)
+
+    def test_tshark_reads_tags_and_marks_before_and_behind_the_queue(self):
+        shown = {}
+        for port in ("fabric.switch0.port1", "fabric.switch0.port0"):
+            rows = tshark(self.switched(port), "vlan.id", "vlan.priority", "ip.dsfield.ecn",
+                          "infiniband.bth.opcode", "frame.packet_flags_direction")
+            data = [row for row in rows if row[3] != "" and int(row[3], 0) == WRITE_MIDDLE]
+            self.assertGreater(len(data), 100)
+            self.assertEqual({(row[0], row[1]) for row in data}, {("7", "3")})
+            shown[port] = [(int(row[2], 0), row[4]) for row in data]
+        self.assertEqual(set(shown["fabric.switch0.port1"]), {(2, "0x00000001")})
+        self.assertEqual(set(shown["fabric.switch0.port0"]),
+                         {(2, "0x00000002"), (3, "0x00000002")})
+
+    def test_without_a_name_only_ports_of_nics_are_captured(self):
+        (self.folder / "y.json").write_text(SWITCHED, encoding="utf-8")
+        names = {row[0] for row in tshark(self.capture(str(self.folder / "y.json")),
+                                          "frame.interface_name")}
+        self.assertEqual(names, {"host.h0.nic0", "host.h1.nic0", "host.h2.nic0"})
+
+
 class Files(Capture):
     def test_a_capture_changes_no_result_and_is_the_same_every_time(self):
         plain = self.run_here("run", "x.json", "--json")

@@ -173,6 +173,14 @@ TEST_CASE("the summary says what the packets are, who forwards them, and what he
       "  wire          InfiniBand; routable: no (one subnet); headers 1 KiB of 10 KiB sent"));
 }
 
+TEST_CASE("the summary repeats what is to be known of the network") {
+  JudgedRun run = a_run();
+  run.result.notes = {"2 places stay empty", "leaf0-spine1 down from 20 us on: 7 packets lost"};
+  const std::string view = terminal_view(run, {});
+  CHECK(has_line(view, "  note          2 places stay empty"));
+  CHECK(has_line(view, "  note          leaf0-spine1 down from 20 us on: 7 packets lost"));
+}
+
 TEST_CASE("the summary says what each plane of each CPU did, the largest share first") {
   JudgedRun run = a_run();
   auto& metrics = run.result.metrics;

@@ -21,8 +21,16 @@ std::string flows_text(const WorkloadSpec& w) {
   const std::string size = w.cdf ? "sizes of " + *w.cdf : short_text(w.size);
   if (w.pattern == WorkloadPattern::kPoisson)
     return fmt::format("flows at random, {} of the link, {}", *w.load, size);
-  const char* name = w.pattern == WorkloadPattern::kAllToAll ? "all to all" : name_of(w.pattern);
-  return fmt::format("{}, {}{}", name, size, w.cdf ? "" : " a flow");
+  const std::string operation = w.operation == Operation::kWrite  ? ""
+                                : w.operation == Operation::kRead ? ", by READs"
+                                                                  : ", by SENDs";
+  if (w.pattern == WorkloadPattern::kFlowList)
+    return fmt::format("a list of {} {}{}", w.flows.size(), w.flows.size() == 1 ? "flow" : "flows",
+                       operation);
+  const char* name = w.pattern == WorkloadPattern::kAllToAll     ? "all to all"
+                     : w.pattern == WorkloadPattern::kClosedLoop ? "closed loop"
+                                                                 : name_of(w.pattern);
+  return fmt::format("{}, {}{}{}", name, size, w.cdf ? "" : " a flow", operation);
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ class Summary {
     out_ += inked(style_, Ink::kHeading, "SUMMARY") + '\n';
     for (const WorkloadSpec& workload : run_.setup.workload) describe(workload);
     describe_wire();
+    for (const std::string& note : run_.result.notes) line("note", note);
     for (const HostSpec& host : run_.setup.hosts) describe(host);
     return std::move(out_);
   }

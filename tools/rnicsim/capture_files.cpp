@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kNamesShown = 16;
+
 ConfigError refused(const std::string& file, const std::string& why) {
   ConfigError::Detail detail;
   detail.file = file;
@@ -27,7 +29,12 @@ void check_ports(const std::string& glob, const Scenario& run) {
   if (!ports_matching(run, glob).empty()) return;
   ConfigError::Detail detail;
   detail.file = "--pcap-port";
-  detail.expected = one_of_text(port_names(run));
+  std::vector<std::string> names = port_names(run);
+  if (names.size() > kNamesShown) {
+    names.resize(kNamesShown);
+    names.emplace_back("another");
+  }
+  detail.expected = one_of_text(names);
   detail.found = in_quotes(glob) + ", which matches none";
   throw ConfigError(std::move(detail));
 }

@@ -48,9 +48,10 @@ OptionList run_options() {
   options.add_options()("from", text()->value_name("TIME"), "of the log, e.g. \"60 us\"");
   options.add_options()("until", text()->value_name("TIME"), "of the log");
   options.add_options()("pcap", text()->value_name("FILE"),
-                        "write the packets at the ports to FILE (pcapng), one file a run");
+                        "write the packets at the ports of NICs to FILE (pcapng), one file a run");
   options.add_options()("pcap-port", text()->value_name("GLOB"),
-                        "only ports whose name matches, e.g. host.A.nic0");
+                        "at the ports whose name matches, e.g. host.A.nic0, "
+                        "fabric.switch0.port3, * for all");
   options.add_options()("fct", text()->value_name("FILE"),
                         "write when flows began and ended to FILE, as HPCC's fct.txt, one file a "
                         "run");
@@ -106,8 +107,9 @@ std::unique_ptr<CaptureFiles> capture_files(const OptionValues& values,
     if (port) throw UsageError("--pcap-port goes with --pcap");
     return std::make_unique<CaptureFiles>();
   }
-  return std::make_unique<CaptureFiles>(values["pcap"].as<std::string>(),
-                                        port ? values["pcap-port"].as<std::string>() : "*", files);
+  return std::make_unique<CaptureFiles>(
+      values["pcap"].as<std::string>(),
+      port ? values["pcap-port"].as<std::string>() : std::string(CaptureOptions::kNicPorts), files);
 }
 
 /// A folder that cannot be written to is known before hours have gone into a run.

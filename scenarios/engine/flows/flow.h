@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Flows: so many bytes from one end point of the fabric to another, begun at a time or by the end
-// of other flows. Plain data; flow_patterns and flow_file make them, flow_run carries them out.
+// of other flows. Plain data; flow_patterns, flow_list and
+// flow_file make them, flow_run carries them out.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct Flow {
   std::uint32_t source = 0;       ///< end point, which is the number of a NIC
   std::uint32_t destination = 0;  ///< likewise
   Bytes bytes{1};
-  Time start;                         ///< counted from when all are connected; of no trigger
+  Time start;                         ///< counted from when all are connected, or its trigger
   std::uint32_t trigger = kNone;      ///< what begins it
   std::uint32_t on_sent = kNone;      ///< the trigger that its end pulls
   std::uint32_t on_received = kNone;  ///< one more
@@ -32,9 +33,16 @@ struct FlowTrigger {
   std::uint32_t needed = 1;  ///< otherwise: so many pulls begin all of them
 };
 
+/// One more trigger that the end of a flow pulls.
+struct FlowPull {
+  std::uint32_t flow = 0;
+  std::uint32_t trigger = 0;
+};
+
 struct FlowPlan {
   std::vector<Flow> flows;
   std::vector<FlowTrigger> triggers;
+  std::vector<FlowPull> pulls;  ///< by flow
 };
 
 constexpr std::size_t kMaxFlows = 10'000'000;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <numeric>
 
 #include "fabric/hpcc_topology.h"
@@ -13,6 +14,7 @@
 #include "model/json_path.h"
 #include "model/random.h"
 #include "scenarios/engine/flows/flow_file.h"
+#include "scenarios/engine/flows/flow_list.h"
 #include "scenarios/engine/flows/flow_patterns.h"
 #include "scenarios/engine/scenario_checks.h"
 
@@ -25,10 +27,13 @@ std::string in_folder(const std::string& folder, const std::string& file) {
   return (fs::path(folder) / file).string();
 }
 
-/// The first NIC of each host: its name, its end point, and the rate of its cable.
+/// Names of hosts, which stand for their first NIC, and behind those names of the NICs of hosts
+/// with several.
 struct HostEnds {
   std::vector<std::string> names;
   std::vector<std::uint32_t> end_points;
+  std::vector<std::uint32_t> nics;  ///< of each host how many it has
+  std::size_t hosts() const { return nics.size(); }
 };
 
 HostEnds host_ends(const Scenario& scenario) {
@@ -38,10 +43,46 @@ HostEnds host_ends(const Scenario& scenario) {
     for (std::string& name : host.machine_names()) {
       ends.names.push_back(std::move(name));
       ends.end_points.push_back(nic);
-      nic += static_cast<std::uint32_t>(host.nics.size());
+      ends.nics.push_back(static_cast<std::uint32_t>(host.nics.size()));
+      nic += ends.nics.back();
+    }
+  }
+  const std::vector<std::string> all = end_point_names(scenario.machines());
+  for (std::size_t host = 0; host < ends.hosts(); ++host) {
+    if (ends.nics[host] == 1) continue;
+    for (std::uint32_t i = 0; i < ends.nics[host]; ++i) {
+      ends.names.push_back(all[ends.end_points[host] + i]);
+      ends.end_points.push_back(ends.end_points[host] + i);
     }
   }
   return ends;
+}
+
+std::map<std::string, std::uint32_t> end_points_by_name(const Scenario& scenario) {
+  const HostEnds ends = host_ends(scenario);
+  std::map<std::string, std::uint32_t> by_name;
+  for (std::size_t i = 0; i < ends.names.size(); ++i)
+    by_name.emplace(ends.names[i], ends.end_points[i]);
+  return by_name;
+}
+
+/// The flows of each host, at either end, take its NICs in turn.
+void spread_over_nics(const Scenario& scenario, FlowPlan& plan) {
+  const HostEnds ends = host_ends(scenario);
+  struct Turn {
+    std::uint32_t nics = 1;
+    std::uint32_t sent = 0;
+    std::uint32_t received = 0;
+  };
+  std::map<std::uint32_t, Turn> turns;  // by first NIC
+  for (std::size_t host = 0; host < ends.hosts(); ++host)
+    turns[ends.end_points[host]].nics = ends.nics[host];
+  for (Flow& flow : plan.flows) {
+    Turn& source = turns[flow.source];
+    Turn& destination = turns[flow.destination];
+    flow.source += source.sent++ % source.nics;
+    flow.destination += destination.received++ % destination.nics;
+  }
 }
 
 /// By end point. Only the rates: everything else that a cable has does not matter here.
@@ -57,6 +98,18 @@ std::vector<BitRate> link_rates(const Scenario& scenario) {
   return rates;
 }
 
+/// A host offers the load of all its NICs.
+void add_up_rates(const Scenario& scenario, std::vector<BitRate>& rates) {
+  if (rates.empty()) return;
+  const HostEnds ends = host_ends(scenario);
+  for (std::size_t host = 0; host < ends.hosts(); ++host) {
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < ends.nics[host]; ++i)
+      sum += static_cast<std::uint64_t>(rates[ends.end_points[host] + i].as_gbps() * 1e9);
+    rates[ends.end_points[host]] = BitRate(sum);
+  }
+}
+
 FlowRequest request_of(const WorkloadSpec& w, const Scenario& scenario) {
   FlowRequest request;
   request.pattern = w.pattern;
@@ -68,7 +121,9 @@ FlowRequest request_of(const WorkloadSpec& w, const Scenario& scenario) {
   request.in_flight = w.in_flight.value_or(1);
   request.load = w.load.value_or(1);
   request.duration = w.duration;
+  request.think = w.think_time.value_or(Time());
   if (w.pattern == WorkloadPattern::kPoisson) request.rates = link_rates(scenario);
+  if (w.nic_choice == NicChoice::kRoundRobin) add_up_rates(scenario, request.rates);
   return request;
 }
 
@@ -76,7 +131,9 @@ FlowRequest request_of(const WorkloadSpec& w, const Scenario& scenario) {
 std::vector<std::uint32_t> end_points_by_id(const Scenario& scenario) {
   const std::vector<std::uint32_t> ids = node_ids(scenario);
   std::vector<std::uint32_t> by_id;
-  for (const std::uint32_t end_point : host_ends(scenario).end_points) {
+  const HostEnds ends = host_ends(scenario);
+  for (std::size_t host = 0; host < ends.hosts(); ++host) {
+    const std::uint32_t end_point = ends.end_points[host];
     const std::uint32_t id = ids[end_point];
     if (id >= by_id.size()) by_id.resize(id + 1, Flow::kNone);
     if (by_id[id] == Flow::kNone) by_id[id] = end_point;
@@ -97,6 +154,7 @@ class FlowChecker {
       plan_flows(w_, scenario_);
       return;
     }
+    if (w_.pattern == WorkloadPattern::kFlowList) return check_list();
     w_.senders = hosts("from", w_.from_rule);
     w_.receivers = hosts("to", w_.to_rule);
     check_distribution();
@@ -112,11 +170,33 @@ class FlowChecker {
     if (!holds) fail(key, problem);
   }
 
+  void check_list() const {
+    const auto problem = flow_list_problem(w_.flows, end_points_by_name(scenario_));
+    if (problem)
+      fail((problem->key.empty() ? "flows" : "flows." + problem->key).c_str(), problem->text,
+           problem->nearest);
+    require(w_.nic_choice == NicChoice::kFirst, "nic_choice", "the list says which NICs");
+  }
+
+  /// Of a plan that is given flow by flow.
+  void refuse_keys_of_patterns(const char* why) const {
+    const WorkloadSpec untouched;
+    require(w_.from_rule == nullptr, "from", why);
+    require(w_.to_rule == nullptr, "to", why);
+    require(w_.size == untouched.size, "size", why);
+    require(w_.count == untouched.count, "count", why);
+    require(!w_.in_flight, "in_flight", why);
+    require(!w_.think_time, "think_time", why);
+    require(!w_.cdf, "cdf", why);
+  }
+
   void check_keys() const {
     const WorkloadSpec untouched;
+    const bool list = w_.pattern == WorkloadPattern::kFlowList;
+    require(list || w_.flows.empty(), "flows", "belongs to the pattern \"flow_list\"");
+    if (list) refuse_keys_of_patterns("each of `flows` says it");
     const bool poisson = w_.pattern == WorkloadPattern::kPoisson;
     const bool file = w_.pattern == WorkloadPattern::kFlowFile;
-    static constexpr const char* kInFile = "the file says it";
     require(poisson || !w_.load, "load", "belongs to the pattern \"poisson\"");
     require(poisson || !w_.duration, "duration", "belongs to the pattern \"poisson\"");
     require(!poisson || w_.load.has_value(), "load",
@@ -126,12 +206,9 @@ class FlowChecker {
     require(!poisson || !w_.in_flight, "in_flight", "flows of poisson do not wait for one another");
     require(file || !w_.file, "file", "belongs to the pattern \"flow_file\"");
     require(!file || w_.file.has_value(), "file", "missing; it must be given");
-    require(!file || w_.from_rule == nullptr, "from", kInFile);
-    require(!file || w_.to_rule == nullptr, "to", kInFile);
-    require(!file || w_.size == untouched.size, "size", kInFile);
-    require(!file || w_.count == untouched.count, "count", kInFile);
-    require(!file || !w_.in_flight, "in_flight", kInFile);
-    require(!file || !w_.cdf, "cdf", kInFile);
+    if (file) refuse_keys_of_patterns("the file says it");
+    require(!poisson || !w_.think_time, "think_time",
+            "flows of poisson do not wait for one another");
     require(!w_.cdf || w_.size == untouched.size, "size", "either `size` or `cdf` says it");
     require(w_.size != Bytes(0), "size", "a flow has at least 1 B");
     require(w_.pattern != WorkloadPattern::kIncast || w_.to_rule != nullptr, "to",
@@ -151,15 +228,22 @@ class FlowChecker {
     distribution_of(w_);
   }
 
-  /// End points of the hosts that a name, a glob or a list of such stands for, each once.
+  /// End points of the hosts that a name, a glob or a list of such stands for, each once. Names of
+  /// NICs are meant only by what names a NIC.
   std::vector<std::uint32_t> hosts(const char* key, const AnyJson& rule) const {
     const HostEnds all = host_ends(scenario_);
-    if (rule == nullptr) return all.end_points;
+    if (rule == nullptr)
+      return {all.end_points.begin(),
+              all.end_points.begin() + static_cast<std::ptrdiff_t>(all.hosts())};
     std::vector<bool> chosen(all.names.size());
     const auto choose = [&](const JsonNode& node, const std::string& path) {
       if (!node.is_string()) throw error_at(node, path, "a host's name", node.found_text());
       bool any = false;
-      for (std::size_t i = 0; i < all.names.size(); ++i) {
+      const bool of_nics = node.text().find('.') != std::string::npos;
+      if (of_nics && w_.nic_choice == NicChoice::kRoundRobin)
+        fail_check(document_, path, "names a NIC, and \"nic_choice\" is \"round_robin\"");
+      for (std::size_t i = of_nics ? all.hosts() : 0;
+           i < (of_nics ? all.names.size() : all.hosts()); ++i) {
         if (fnmatch(node.text().c_str(), all.names[i].c_str(), 0) != 0) continue;
         chosen[i] = true;
         any = true;
@@ -175,6 +259,8 @@ class FlowChecker {
     std::vector<std::uint32_t> ends;
     for (std::size_t i = 0; i < chosen.size(); ++i)
       if (chosen[i]) ends.push_back(all.end_points[i]);
+    std::sort(ends.begin(), ends.end());
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
     if (ends.empty()) fail(key, "an empty list");
     return ends;
   }
@@ -195,10 +281,17 @@ std::optional<FlowSizes> distribution_of(const WorkloadSpec& workload) {
 }
 
 FlowPlan plan_flows(const WorkloadSpec& workload, const Scenario& scenario) {
-  if (workload.pattern != WorkloadPattern::kFlowFile)
-    return make_flows(request_of(workload, scenario));
-  const std::string file = in_folder(workload.folder, *workload.file);
-  return read_flow_file(read_text_file(file), file, end_points_by_id(scenario));
+  if (workload.pattern == WorkloadPattern::kFlowList)
+    return make_flow_list(workload.flows, end_points_by_name(scenario));
+  FlowPlan plan;
+  if (workload.pattern == WorkloadPattern::kFlowFile) {
+    const std::string file = in_folder(workload.folder, *workload.file);
+    plan = read_flow_file(read_text_file(file), file, end_points_by_id(scenario));
+  } else {
+    plan = make_flows(request_of(workload, scenario));
+  }
+  if (workload.nic_choice == NicChoice::kRoundRobin) spread_over_nics(scenario, plan);
+  return plan;
 }
 
 std::vector<std::uint32_t> node_ids(const Scenario& scenario) {

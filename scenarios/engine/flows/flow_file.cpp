@@ -177,8 +177,7 @@ class HtsimFlowReader {
     Count failures;
     read_count(failures);
     if (*failures.said != 0)
-      throw lines_.error("no failures: fabric.link.faults has them",
-                         std::to_string(*failures.said));
+      throw lines_.error("no failures: fabric.failures has them", std::to_string(*failures.said));
   }
 
   void words_are(std::size_t count) const {

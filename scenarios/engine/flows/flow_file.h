@@ -13,7 +13,7 @@
 //
 // Strict: a count that the body does not match is an error that says both, as is an id without a
 // host, a trigger that nobody pulls or that is pulled too often or too seldom.
-// Left out: failures (they belong into `fabric.link.faults`), connections without an end (size 0).
+// Left out: failures (they belong into `fabric.failures`), connections without an end (size 0).
 #pragma once
 
 #include <cstdint>

@@ -28,6 +28,9 @@ class FlowMaker {
       case WorkloadPattern::kPoisson:
         poisson();
         break;
+      case WorkloadPattern::kClosedLoop:
+        closed_loop();
+        break;
       default:
         incast();
     }
@@ -44,12 +47,32 @@ class FlowMaker {
       flow.source = source;
       flow.destination = destination;
       flow.bytes = request_.sizes.draw(sizes);
-      if (i >= request_.in_flight) {
-        flow.trigger = static_cast<std::uint32_t>(plan_.triggers.size());
-        plan_.triggers.emplace_back();
-        plan_.flows[first + i - request_.in_flight].on_sent = flow.trigger;
+      add_behind(flow, first, i);
+    }
+  }
+
+  /// The `i`-th of a row whose first flow is `first`.
+  void add_behind(Flow flow, std::size_t first, std::uint64_t i) {
+    if (i >= request_.in_flight) {
+      flow.trigger = static_cast<std::uint32_t>(plan_.triggers.size());
+      flow.start = request_.think;
+      plan_.triggers.emplace_back();
+      plan_.flows[first + i - request_.in_flight].on_sent = flow.trigger;
+    }
+    plan_.flows.push_back(flow);
+  }
+
+  void closed_loop() {
+    for (const std::uint32_t source : request_.from) {
+      Random random(seed_for(request_.seed, "closed_loop." + std::to_string(source)));
+      const std::size_t first = plan_.flows.size();
+      for (std::uint64_t i = 0; i < request_.count; ++i) {
+        Flow flow;
+        flow.source = source;
+        flow.destination = destination_of(source, random);
+        flow.bytes = request_.sizes.draw(random);
+        add_behind(flow, first, i);
       }
-      plan_.flows.push_back(flow);
     }
   }
 

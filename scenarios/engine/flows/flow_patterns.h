@@ -6,9 +6,11 @@
 //   all_to_all   every sender to every receiver but itself; the i-th begins with the (i+1)-th
 //   poisson      every sender to receivers drawn at random, gaps exponentially distributed so that
 //                it offers `load` of its link
+//   closed_loop  every sender to receivers drawn at random
 //
-// Of the first three every pair has `count` flows of `size`, of which `in_flight` are under way at
-// a time: a flow begins when the one so many before it has ended.
+// Of the first three every pair has `count` flows of `size`, of closed_loop every sender, of which
+// `in_flight` are under way at a time: a flow begins `think` after the one so many before it has
+// ended.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +30,9 @@ struct FlowRequest {
   std::vector<std::uint32_t> to;
   std::uint64_t seed = 0;
   FlowSizes sizes = FlowSizes::always(Bytes(1));
-  std::uint64_t count = 1;      ///< of a pair; of poisson of all
-  std::uint32_t in_flight = 1;  ///< of a pair
+  std::uint64_t count = 1;      ///< of a pair or, closed_loop, of a sender; of poisson of all
+  std::uint32_t in_flight = 1;  ///< likewise
+  Time think;
   double load = 0;
   std::optional<Time> duration;  ///< instead of a count
   std::vector<BitRate> rates;    ///< of each end point's link

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 namespace rnicsim {
 namespace {
@@ -20,16 +21,27 @@ std::uint64_t id_of(std::uint32_t flow, bool last, std::uint32_t posted) {
   return (last ? kLast : 0) | std::uint64_t{flow} << kFlowShift | posted;
 }
 
+/// What the other end may do with its region.
+std::uint8_t rights_of(Operation operation) {
+  if (operation == Operation::kRead) return AccessFlags::kRemoteRead;
+  return operation == Operation::kWrite ? AccessFlags::kRemoteWrite : std::uint8_t{0};
+}
+
+abi::WqeOpcode opcode_of(Operation operation) {
+  if (operation == Operation::kRead) return abi::WqeOpcode::kRdmaRead;
+  return operation == Operation::kSend ? abi::WqeOpcode::kSend : abi::WqeOpcode::kRdmaWrite;
+}
+
 }  // namespace
 
-FlowProgram::FlowProgram(const Setting& setting, const std::string& host, std::uint32_t end_point,
-                         unsigned core, ProbeSink* observer)
+FlowProgram::FlowProgram(const Setting& setting, const Place& place, ProbeSink* observer)
     : run_(setting.run),
       coordinator_(setting.coordinator),
       elided_(setting.elided),
       seed_(setting.seed),
-      end_point_(end_point),
-      end_(setting.system, setting.spec, host, core, observer) {}
+      end_point_(place.end_point),
+      role_(place.host + (place.nic == 0 ? "" : "_nic" + std::to_string(place.nic))),
+      end_(setting.system, setting.spec, place.host, place.core, observer, place.nic) {}
 
 void FlowProgram::add_flow(std::uint32_t flow) {
   if (run_.flow(flow).trigger == Flow::kNone) timed_.push_back(flow);
@@ -42,9 +54,13 @@ void FlowProgram::start() {
     return run_.flow(a).start < run_.flow(b).start;
   });
   lay_out();
-  end_.start(end_.host + "_sender", [this](CpuTask& task) {
+  end_.start(role_ + "_sender", [this](CpuTask& task) {
     poster_ = &task;
     set_up(task);
+    if (end_.spec.operation == Operation::kSend && !incoming_.empty()) {
+      takes_messages_ = true;
+      end_.start(role_ + "_receiver", [this](CpuTask& other) { take_messages(other); });
+    }
     if (flows_ > 0) post_flows(task);
     poster_ = nullptr;
   });
@@ -66,10 +82,12 @@ void FlowProgram::lay_out() {
 }
 
 void FlowProgram::set_up(CpuTask& task) {
-  end_.prepare(task, region_, AccessFlags(AccessFlags::kLocalWrite | AccessFlags::kRemoteWrite));
+  const std::uint8_t remote = rights_of(end_.spec.operation);
+  end_.prepare(task, region_, AccessFlags(AccessFlags::kLocalWrite | remote));
   if (!elided_) end_.image().fill(seed_);
   create_queue_pairs(task);
   connect_all(task);
+  if (end_.spec.operation == Operation::kSend) post_receives(task);
   end_.doing = "waiting until all hosts are connected";
   coordinator_.connected(task);
 }
@@ -80,15 +98,77 @@ void FlowProgram::create_queue_pairs(CpuTask& task) {
   for (const std::uint32_t pair : outgoing_) sends += run_.pairs()[pair].sends;
   end_.cq = end_.receive_cq =
       end_.create_cq(task, sends + static_cast<std::uint32_t>(incoming_.size()));
+  if (end_.spec.operation == Operation::kSend && !incoming_.empty()) {
+    std::uint32_t receives = 0;
+    for (const std::uint32_t pair : incoming_) receives += receives_of(pair);
+    end_.receive_cq = end_.create_cq(task, receives);
+  }
   Endpoint::Plan plan;
   for (const std::uint32_t pair : outgoing_) {
     plan.sends = run_.pairs()[pair].sends;
     run_.pairs()[pair].qp = end_.add_queue_pair(task, plan);
   }
   plan.sends = 1;
-  plan.access = AccessFlags(AccessFlags::kRemoteWrite);
-  for (std::size_t i = 0; i < incoming_.size(); ++i)
+  plan.access = AccessFlags(rights_of(end_.spec.operation));
+  for (const std::uint32_t pair : incoming_) {
+    if (end_.spec.operation == Operation::kSend) plan.receives = receives_of(pair);
     incoming_qps_.push_back(end_.add_queue_pair(task, plan));
+  }
+}
+
+/// Posted ahead.
+std::uint32_t FlowProgram::receives_of(std::uint32_t pair) const {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      end_.spec.receive_depth.value_or(end_.spec.queue_depth), run_.pairs()[pair].messages));
+}
+
+void FlowProgram::post_receives(CpuTask& task) {
+  receives_.resize(incoming_.size());
+  for (std::size_t i = 0; i < incoming_.size(); ++i)
+    post_receives(task, i, receives_of(incoming_[i]));
+}
+
+void FlowProgram::post_receives(CpuTask& task, std::size_t incoming, std::uint64_t count) {
+  const FlowPair& pair = run_.pairs()[incoming_[incoming]];
+  const ScatterGather element = end_.piece(pair.remote_offset, pair.slot);
+  const std::vector<ReceiveRequest> requests(count, ReceiveRequest{incoming, &element, 1});
+  receives_[incoming].posted += count;
+  require(end_.process.verbs
+              .post_recv(task, incoming_qps_[incoming], requests.data(),
+                         static_cast<std::uint32_t>(count))
+              .error,
+          "post_recv");
+}
+
+/// Each receive is posted again as long as more is to come.
+void FlowProgram::take_messages(CpuTask& task) {
+  std::array<WorkCompletion, kPollBatch> completions;
+  while (!has_all_messages()) {
+    const std::uint32_t n = end_.wait(task, end_.receive_cq, completions.data(), kPollBatch);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const std::size_t incoming = completions[i].id;
+      Receives& receives = receives_[incoming];
+      if (completions[i].status != CompletionStatus::kSuccess) {
+        receives.failed = true;
+        continue;
+      }
+      ++receives.taken;
+      if (!receives.failed && receives.posted < run_.pairs()[incoming_[incoming]].messages)
+        post_receives(task, incoming, 1);
+    }
+  }
+}
+
+bool FlowProgram::has_all_messages() const {
+  for (std::size_t i = 0; i < receives_.size(); ++i) {
+    const FlowPair& pair = run_.pairs()[incoming_[i]];
+    if (!pair.broken && !receives_[i].failed && receives_[i].taken < pair.messages) return false;
+  }
+  return true;
+}
+
+bool FlowProgram::finished() const {
+  return end_.finished() || (takes_messages_ && end_.running() == 1 && has_all_messages());
 }
 
 /// Number of the pair, and who wants to be its other end.
@@ -136,7 +216,9 @@ void FlowProgram::meet(CpuTask& task, const ControlMessage& message) {
 
 Bytes FlowProgram::received() const {
   Bytes sum;
-  for (const std::uint32_t pair : incoming_) sum += run_.pairs()[pair].delivered;
+  const bool reads = end_.spec.operation == Operation::kRead;
+  for (const std::uint32_t pair : reads ? outgoing_ : incoming_)
+    sum += run_.pairs()[pair].delivered;
   return sum;
 }
 
@@ -171,7 +253,7 @@ void FlowProgram::begin_due(Time now) {
 
 void FlowProgram::post_flows(CpuTask& task) {
   while (task.now() < coordinator_.origin()) task.block();
-  end_.start(end_.host + "_completer", [this](CpuTask& other) { take_completions(other); });
+  end_.start(role_ + "_completer", [this](CpuTask& other) { take_completions(other); });
   end_.doing = "posting flows";
   while (unposted_ > 0) {
     begin_due(task.now());
@@ -193,12 +275,13 @@ void FlowProgram::post_batch(CpuTask& task, std::uint32_t index) {
   const Bytes bytes = run_.flow(flow).bytes;
   const std::uint32_t room = pair.sends - (pair.posted - pair.completed);
   const std::uint32_t half = std::max(1u, pair.sends / 2);
+  const Operation operation = end_.spec.operation;
   std::array<SendRequest, kPostBatch> requests;
   std::array<ScatterGather, kPostBatch> elements;
   std::uint32_t n = 0;
   while (n < std::min(room, kPostBatch) && pair.posted_of_first < bytes) {
     const Bytes size = std::min(run_.message_size(), bytes - pair.posted_of_first);
-    if (pair.offset + size > pair.slot) pair.offset = Bytes(0);
+    if (is_send(operation) || pair.offset + size > pair.slot) pair.offset = Bytes(0);
     pair.posted_of_first += size;
     ++pair.posted;
     const bool last = pair.posted_of_first == bytes;
@@ -206,8 +289,12 @@ void FlowProgram::post_batch(CpuTask& task, std::uint32_t index) {
     requests[n].id = id_of(flow, last, pair.posted);
     requests[n].list = &elements[n];
     requests[n].list_length = 1;
-    requests[n].remote_address = VirtualAddress(pair.remote_address.value() + pair.offset.count());
-    requests[n].rkey = pair.rkey;
+    requests[n].opcode = opcode_of(operation);
+    if (has_remote_address(operation)) {
+      requests[n].remote_address =
+          VirtualAddress(pair.remote_address.value() + pair.offset.count());
+      requests[n].rkey = pair.rkey;
+    }
     requests[n].signaled = last || pair.posted % half == 0;
     pair.offset += size;
     pair.written = std::max(pair.written, pair.offset);

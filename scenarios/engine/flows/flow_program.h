@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 // What a host runs for a workload of flows, through the verbs library only: it registers a region
 // with a slot for each pair that it is part of, makes one RC queue pair for each, exchanges
-// introductions with the other ends, and when all hosts are connected posts its flows as WRITEs at
-// their times.
+// introductions with the other ends, and when all hosts are connected posts its flows as WRITEs,
+// READs or SENDs at their times. One for each NIC that has flows.
 //
-// Two threads on one core at most: one sets up and then posts, one takes completions. A flow is
-// posted as far as its send queue has room, in batches with one doorbell; queue pairs with
-// something to post take turns by batches. Of a flow only the last message asks for a completion,
-// and every half send queue one more, so that there is room again.
+// Three threads on one core at most: one sets up and then posts, one takes completions, and of
+// SENDs one takes what comes and posts its receive again. A flow is posted as far as its send queue
+// has room, in batches with one doorbell; queue pairs with something to post take turns by batches.
+// Of a flow only the last message asks for a completion, and every half send queue one more, so
+// that there is room again.
 //
 // A flow begins at its time, or when what it waits for has ended: at its own host at once, at
 // another one `control_latency` later, as if told over a control channel. It ends when its sender
 // polls its last completion.
-// Approximates: flows between the same two hosts share a queue pair and go in order. Messages walk
-// through a slot as large as one message (or `region`), over and over.
-// Ignores: a receiving application that looks at what has come.
+// Approximates: flows between the same two NICs in one priority share a queue pair and go in order.
+// Messages walk through a slot as large as one message (or `region`), over and over; SENDs all
+// begin at its begin. Ignores: a receiving application that looks at what has come.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +54,14 @@ class FlowProgram {
     bool elided;
     std::uint64_t seed;  ///< of what its region is filled with
   };
-  FlowProgram(const Setting& setting, const std::string& host, std::uint32_t end_point,
-              unsigned core, ProbeSink* observer);
+  /// Where it runs: the `nic`-th of a host, which is that end point.
+  struct Place {
+    std::string host;
+    unsigned nic;
+    std::uint32_t end_point;
+    unsigned core;
+  };
+  FlowProgram(const Setting& setting, const Place& place, ProbeSink* observer);
 
   /// Which pairs it sends for and receives for, and its flows. Before it starts.
   void add_outgoing(std::uint32_t pair) { outgoing_.push_back(pair); }
@@ -69,19 +76,25 @@ class FlowProgram {
     if (poster_ != nullptr) poster_->wake(time);
   }
 
-  bool finished() const { return end_.finished(); }
+  /// Nothing more comes from senders that have failed: who waits for them only has finished.
+  bool finished() const;
   const std::string& host() const { return end_.host; }
   const char* doing() const { return end_.doing; }
   std::uint32_t flows() const { return flows_; }
   std::uint64_t seed() const { return seed_; }
   RegionImage image() { return end_.image(); }
-  /// Payload of finished flows to this end point.
+  /// Payload of finished flows that this end point's NIC has written.
   Bytes received() const;
 
  private:
   void set_up(CpuTask& task);
   void lay_out();
   void create_queue_pairs(CpuTask& task);
+  std::uint32_t receives_of(std::uint32_t pair) const;
+  void post_receives(CpuTask& task);
+  void post_receives(CpuTask& task, std::size_t incoming, std::uint64_t count);
+  void take_messages(CpuTask& task);
+  bool has_all_messages() const;
   void introduce(CpuTask& task, std::uint32_t to, std::uint32_t pair, const QueuePair& qp);
   void connect_all(CpuTask& task);
   void meet(CpuTask& task, const ControlMessage& message);
@@ -107,10 +120,18 @@ class FlowProgram {
   bool elided_;
   std::uint64_t seed_;
   std::uint32_t end_point_;
+  std::string role_;  ///< its threads' names begin with it
   Endpoint end_;
   std::vector<std::uint32_t> outgoing_;
   std::vector<std::uint32_t> incoming_;
   std::vector<QueuePair*> incoming_qps_;
+  /// Of an incoming pair, of SENDs.
+  struct Receives {
+    std::uint64_t posted = 0;
+    std::uint64_t taken = 0;
+    bool failed = false;
+  };
+  std::vector<Receives> receives_;
   std::vector<std::uint32_t> timed_;  ///< flows without a trigger, by start
   std::size_t next_timed_ = 0;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> triggered_;
@@ -119,6 +140,7 @@ class FlowProgram {
   std::uint32_t flows_ = 0;    ///< all of this end point
   std::uint32_t unposted_ = 0;
   std::uint32_t unsettled_ = 0;
+  bool takes_messages_ = false;
   Bytes region_;
   CpuTask* poster_ = nullptr;
 };

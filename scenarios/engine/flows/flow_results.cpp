@@ -41,12 +41,15 @@ double fairness(const std::vector<double>& rates) {
 
 }  // namespace
 
-Bytes FlowPackets::on_wire(Bytes payload, bool first) const {
+Bytes FlowPackets::on_wire(Bytes payload, bool extended) const {
+  const std::size_t extension = operation == Operation::kWrite  ? Reth::kBytes
+                                : operation == Operation::kRead ? Aeth::kBytes
+                                                                : 0;
   const std::uint64_t pad = -payload.count() & 3;
   const Bytes frame = link_header_bytes(link_layer) +
                       Bytes(network_header_bytes(link_layer, ip_version) + Bth::kBytes +
-                            (first ? Reth::kBytes : 0) + pad) +
-                      payload + kIcrcBytes;
+                            (extended ? extension : 0) + pad) +
+                      payload + tag + kIcrcBytes;
   return std::max(frame, min_frame_bytes(link_layer)) + preamble_bytes(link_layer) +
          gap_bytes(link_layer);
 }
@@ -56,7 +59,8 @@ Bytes FlowPackets::on_wire(Bytes flow) const {
     const std::uint64_t whole = (bytes.count() - 1) / path_mtu.count();
     const Bytes rest = bytes - path_mtu * whole;
     if (whole == 0) return on_wire(rest, true);
-    return on_wire(path_mtu, true) + on_wire(path_mtu, false) * (whole - 1) + on_wire(rest, false);
+    return on_wire(path_mtu, true) + on_wire(path_mtu, false) * (whole - 1) +
+           on_wire(rest, operation == Operation::kRead);
   };
   const std::uint64_t whole = (flow.count() - 1) / message_size.count();
   const Bytes rest = flow - message_size * whole;

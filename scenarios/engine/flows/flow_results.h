@@ -5,7 +5,8 @@
 // Ideal: first bit on the sender's cable to last bit at the receiver's port, nothing else under
 // way. Propagation of every cable, latency of every switch, the first packet once more on every
 // cable but the slowest (of a switch that cuts through only its first 64 B), and all bytes of all
-// packets, preambles and gaps included, on the slowest. Neither the NICs nor the acknowledgement's
+// packets, preambles and gaps included, on the slowest; of a READ
+// counted from the first bit of its answer. Neither the NICs nor the acknowledgement's
 // way back are in it, so that a slowdown of short flows shows them. Percentiles: nearest rank.
 #pragma once
 
@@ -18,6 +19,7 @@
 #include "model/units.h"
 #include "scenarios/engine/flows/flow_sizes.h"
 #include "scenarios/engine/run_result.h"
+#include "scenarios/engine/workload_spec.h"
 
 namespace rnicsim {
 
@@ -27,9 +29,12 @@ struct FlowPackets {
   Bytes message_size{1 << 20};
   LinkLayer link_layer = LinkLayer::kRoceV2;
   IpVersion ip_version = IpVersion::kIpv4;
+  Bytes tag{};  ///< of a VLAN
+  Operation operation = Operation::kWrite;
 
-  /// Preamble to gap of a WRITE's packet; `first`: of its message.
-  Bytes on_wire(Bytes payload, bool first) const;
+  /// Preamble to gap of a packet; `extended`: with the header that the first packet of a WRITE and
+  /// the first and last of a READ's answer have beside the BTH.
+  Bytes on_wire(Bytes payload, bool extended) const;
   /// Of all packets of a flow.
   Bytes on_wire(Bytes flow) const;
 };

@@ -42,6 +42,7 @@ void FlowRun::make_pairs(const WorkloadSpec& spec) {
     const auto messages = divide_up(flow.bytes.count(), message_size_.count());
     pair.sends = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(spec.queue_depth, pair.sends + messages));
+    pair.messages += messages;
     pair.slot = std::max(pair.slot, std::min(flow.bytes, message_size_));
     ++pair.flows;
     pair_of_.push_back(at->second);
@@ -78,14 +79,38 @@ void FlowRun::pull(std::uint32_t index, std::uint32_t by, Time time, FlowStarter
   while (trigger.next < until) starter.start(begun_by_[trigger.next++], by, time);
 }
 
+void FlowRun::pull_all_of(std::uint32_t index, Time time, FlowStarter& starter) {
+  const Flow& flow = plan_.flows[index];
+  pull(flow.on_sent, flow.source, time, starter);
+  pull(flow.on_received, flow.source, time, starter);
+  auto more = std::lower_bound(
+      plan_.pulls.begin(), plan_.pulls.end(), index,
+      [](const FlowPull& pull, std::uint32_t wanted) { return pull.flow < wanted; });
+  for (; more != plan_.pulls.end() && more->flow == index; ++more)
+    pull(more->trigger, flow.source, time, starter);
+}
+
 void FlowRun::finish(std::uint32_t index, Time time, FlowStarter& starter) {
   const Flow& flow = plan_.flows[index];
   times_[index].finish = time;
   ++pair_of(index).settled;
   pair_of(index).delivered += flow.bytes;
   ++finished_;
-  pull(flow.on_sent, flow.source, time, starter);
-  pull(flow.on_received, flow.source, time, starter);
+  pull_all_of(index, time, starter);
+}
+
+std::vector<std::uint32_t> FlowRun::awaited_by(std::uint32_t flow) const {
+  const std::uint32_t trigger = plan_.flows[flow].trigger;
+  std::vector<std::uint32_t> awaited;
+  if (trigger == Flow::kNone) return awaited;
+  const auto add = [&](std::uint32_t other) {
+    if (!has_finished(other) && !pairs_[pair_of_[other]].broken) awaited.push_back(other);
+  };
+  for (std::uint32_t i = 0; i < plan_.flows.size(); ++i)
+    if (plan_.flows[i].on_sent == trigger || plan_.flows[i].on_received == trigger) add(i);
+  for (const FlowPull& pull : plan_.pulls)
+    if (pull.trigger == trigger) add(pull.flow);
+  return awaited;
 }
 
 std::uint32_t FlowRun::break_pair(FlowPair& pair, Time time, FlowStarter& starter) {
@@ -96,8 +121,7 @@ std::uint32_t FlowRun::break_pair(FlowPair& pair, Time time, FlowStarter& starte
   const auto index = static_cast<std::uint32_t>(&pair - pairs_.data());
   for (std::uint32_t i = 0; i < plan_.flows.size(); ++i) {
     if (pair_of_[i] != index || has_finished(i)) continue;
-    pull(plan_.flows[i].on_sent, pair.source, time, starter);
-    pull(plan_.flows[i].on_received, pair.source, time, starter);
+    pull_all_of(i, time, starter);
   }
   return lost;
 }

@@ -28,12 +28,13 @@ struct FlowPair {
   bool waits_for_room = false;
   std::uint32_t flows = 0;
   std::uint32_t settled = 0;    ///< of these, ended or failed
+  std::uint64_t messages = 0;   ///< of all its flows
   std::uint32_t sends = 1;      ///< places of its send queue
   std::uint32_t posted = 0;     ///< messages
   std::uint32_t completed = 0;  ///< of these, known to be
   Bytes delivered;              ///< payload of flows that have ended
   Bytes slot;                   ///< of either side's region
-  Bytes written;                ///< of that, from its begin
+  Bytes written;                ///< of that, from its begin; of READs of the source's
   std::uint64_t local_offset = 0;
   std::uint64_t remote_offset = 0;
   VirtualAddress remote_address;
@@ -70,6 +71,9 @@ class FlowRun {
   /// Returns how many.
   std::uint32_t break_pair(FlowPair& pair, Time time, FlowStarter& starter);
 
+  /// Those that must have ended before `flow` begins and have not.
+  std::vector<std::uint32_t> awaited_by(std::uint32_t flow) const;
+
   Time start_of(std::uint32_t flow) const { return times_[flow].start; }
   Time finish_of(std::uint32_t flow) const { return times_[flow].finish; }
   bool has_begun(std::uint32_t flow) const { return times_[flow].start != Time::never(); }
@@ -90,6 +94,7 @@ class FlowRun {
   };
   void make_pairs(const WorkloadSpec& spec);
   void make_triggers();
+  void pull_all_of(std::uint32_t flow, Time time, FlowStarter& starter);
   void pull(std::uint32_t trigger, std::uint32_t by, Time time, FlowStarter& starter);
 
   FlowPlan plan_;

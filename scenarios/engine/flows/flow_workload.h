@@ -48,8 +48,12 @@ class FlowWorkload : public Workload, private FlowCoordinator {
   void make_programs(const std::function<unsigned(const std::string&)>& core, std::uint64_t seed,
                      ProbeSink* observer);
   FlowProgram& program_at(std::uint32_t end_point) { return *programs_[program_of_[end_point]]; }
-  const std::string& host_of(std::uint32_t end_point) const { return hosts_[end_point]; }
+  /// "A", or "A.nic1" of a host with several.
+  const std::string& name_of(std::uint32_t end_point) const { return names_[end_point]; }
   std::string unfinished_flow(std::uint32_t flow) const;
+  std::string not_begun(std::uint32_t flow) const;
+  std::string obstacle(const FlowPair& pair) const;
+  const Nic& nic_of(std::uint32_t end_point) const;
 
   System& system_;
   WorkloadSpec spec_;
@@ -61,6 +65,7 @@ class FlowWorkload : public Workload, private FlowCoordinator {
   std::vector<FlowSizes::Point> bins_;
   std::vector<std::uint32_t> node_ids_;  ///< by end point
   std::vector<std::string> hosts_;       ///< likewise
+  std::vector<std::string> names_;       ///< likewise
   std::vector<std::uint32_t> program_of_;
   std::vector<std::unique_ptr<FlowProgram>> programs_;
   std::vector<std::unique_ptr<ControlChannel>> mailboxes_;  ///< by program
