@@ -52,6 +52,8 @@ class ReadResponder : private DmaEngine::Client {
 
   /// The queue pair owes something (NicQueuePair::owed).
   void owes(NicQueuePair& qp);
+  /// Congestion control lets the queue pair answer from `from` on, sooner than it had said.
+  void hurry(NicQueuePair& qp, Time from);
   /// The port's response queue has room again.
   void response_started();
   bool idle() const { return dma_.idle() && turns_.empty(); }
@@ -64,7 +66,9 @@ class ReadResponder : private DmaEngine::Client {
 
  private:
   static constexpr std::uint32_t kMaxPathMtu = 4096;
-  void queue(std::uint64_t qpn);
+  void wait(NicQueuePair& qp, Time until);
+  void due(std::uint64_t qpn);
+  void queue(NicQueuePair& qp);
   void kick();
   void turn();
   void serve(std::uint64_t qpn);
