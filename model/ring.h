@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A first-in first-out queue in one contiguous piece that grows and never shrinks: no allocation in
 // steady state, unlike std::deque.
+//
+// What owns something gives it up when it leaves: by its member release() if it has one (for large
+// elements that own little), else by becoming T{}.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +29,13 @@ class Ring {
     slot = std::move(value);
     return slot;
   }
-  /// A new last one, with the content of its slot's last use if T is a plain value.
+  /// A new last one, with the content of its slot's last use if T is a plain value or was released.
   T& push() {
     if (size_ == capacity_) grow();
     return slots_[(head_ + size_++) & (capacity_ - 1)];
   }
   void pop() {
-    // What owns something gives it up now; a plain value may stay until it is overwritten.
-    if constexpr (!std::is_trivially_destructible_v<T>) slots_[head_] = T{};
+    release(slots_[head_]);
     advance();
   }
   T take() {
@@ -43,14 +45,25 @@ class Ring {
   }
   /// Drops all but the `count` oldest. REQUIRES: count <= size().
   void truncate(std::size_t count) {
-    for (; size_ > count; --size_)
-      if constexpr (!std::is_trivially_destructible_v<T>) at(size_ - 1) = T{};
+    for (; size_ > count; --size_) release(at(size_ - 1));
   }
   void clear() {
     while (!empty()) pop();
   }
 
  private:
+  template <class U, class = void>
+  struct Releases : std::false_type {};
+  template <class U>
+  struct Releases<U, std::void_t<decltype(std::declval<U&>().release())>> : std::true_type {};
+
+  // A plain value may stay until it is overwritten.
+  static void release(T& value) {
+    if constexpr (Releases<T>::value)
+      value.release();
+    else if constexpr (!std::is_trivially_destructible_v<T>)
+      value = T{};
+  }
   void advance() {
     head_ = (head_ + 1) & (capacity_ - 1);
     --size_;

@@ -17,10 +17,13 @@ std::uint32_t DmaEngine::aim(KeyCheck& check, const abi::DataSegment* segments,
   return within;
 }
 
-std::uint64_t DmaEngine::add(Job job) {
+std::uint64_t DmaEngine::add(Job&& job) {
   const std::uint64_t sequence = next();
-  Slot& slot = slots_.push(Slot{});
+  Slot& slot = slots_.push();
   slot.job = std::move(job);
+  slot.moved = 0;
+  slot.pending = 0;
+  slot.stage = Stage::kNew;
   advance(sequence);
   return sequence;
 }

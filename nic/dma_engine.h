@@ -88,7 +88,7 @@ class DmaEngine {
                            std::uint32_t left);
 
   /// Numbers count up from 0.
-  std::uint64_t add(Job job);
+  std::uint64_t add(Job&& job);
   /// A job that was taken over is done.
   void finished(std::uint64_t sequence) { dma_done(sequence); }
   /// Whether all DMA of a job has been done.
@@ -118,6 +118,7 @@ class DmaEngine {
     Time ready;  ///< when the present part may be moved
     Time since;  ///< first DMA
     bool through() const { return pending == 0 && stage == Stage::kIssued; }
+    void release() { job.packet = {}; }
   };
   void advance(std::uint64_t sequence);
   void wait_until_ready(Slot& slot);

@@ -49,6 +49,7 @@ struct InboundRequest {
   std::uint64_t original = 0;
 
   Qpn qpn() const { return packet->bth.dest_qp; }
+  void release() { packet = {}; }
 };
 
 }  // namespace rnicsim

@@ -44,6 +44,7 @@ struct NicWiring {
   Time propagation{};
   Bytes mtu{4200};
   Time peer_response_time{};
+  CreditConfig credit{};  ///< of InfiniBand
 };
 
 class Nic : public sc_core::sc_module {
@@ -68,6 +69,13 @@ class Nic : public sc_core::sc_module {
   void attach_tap(PacketTap* tap, std::uint32_t number);
   /// Pauses that the port obeys.
   void observe_pauses(PauseObserver* observer, PauseObserver::Port port);
+  /// Of each priority the longest that the port was paused, and the storm of our own that the
+  /// watchdog ended, if those are storms by the watchdog's interval; else lasted is zero.
+  struct PauseStorm {
+    PauseSpan obeyed;
+    PauseSpan stopped;
+  };
+  PauseStorm pause_storm(std::uint8_t priority) const;
   void report(const MetricScope& scope) const;
 
  private:

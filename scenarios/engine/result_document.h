@@ -10,7 +10,7 @@
 //   seed           of all random choices
 //   configuration  every value in force, units included, without variants and expectations: as a
 //                  file it is a scenario of its own that gives this run
-//   packet_format  RoCEv2 over IPv4, RoCEv2 over IPv6 or RoCEv1
+//   packet_format  RoCEv2 over IPv4, RoCEv2 over IPv6, RoCEv1 or InfiniBand
 //   routable       whether a router could forward such packets
 //   end_ps         simulated time at which the run ended
 //   timeline       list of { step, part, begin_ps, end_ps, count, first_end_ps, last_begin_ps,

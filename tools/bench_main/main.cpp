@@ -58,6 +58,12 @@ std::string sizes(unsigned log_first, unsigned log_last) {
   return "workload.w0.sizes=[" + list + "]";
 }
 
+/// Many hosts behind switches.
+Workload fabric(const char* name, const char* scenario, const char* variant, double hops_per_second,
+                double memory_mib = 0) {
+  return {name, scenario, {variant}, {{}}, true, 0, 0, 0, hops_per_second, 2, memory_mib};
+}
+
 const std::vector<Workload>& workloads() {
   static const std::string kElided = "engine.payload=elided";
   static const std::vector<Workload> kAll = {
@@ -74,9 +80,12 @@ const std::vector<Workload>& workloads() {
        0,
        0,
        0},
-      {"incast_16", "bench/incast_16", {"base"}, {{}}, true, 0, 0, 0, 1.5e6, 2, 0},
-      {"fat_tree_128", "bench/fat_tree_128", {"base"}, {{}}, true, 0, 0, 0, 3.5e6, 2, 0},
-      {"fat_tree_1024", "bench/fat_tree_1024", {"base"}, {{}}, true, 0, 0, 0, 2.2e6, 2, 1024}};
+      fabric("incast_16", "bench/incast_16", "base", 1.5e6),
+      fabric("incast_16_mtu_1024", "bench/incast_16", "mtu_1024", 1.5e6),
+      fabric("fat_tree_128", "bench/fat_tree_128", "base", 3.5e6),
+      fabric("fat_tree_128_mtu_1024", "bench/fat_tree_128", "mtu_1024", 3.5e6),
+      fabric("fat_tree_1024", "bench/fat_tree_1024", "base", 2.2e6, 1024),
+      fabric("fat_tree_1024_mtu_1024", "bench/fat_tree_1024", "mtu_1024", 2.2e6, 1024)};
   return kAll;
 }
 
@@ -176,7 +185,7 @@ void print(const Workload& workload, const std::vector<Row>& rows, nlohmann::ord
         row.target == 0 || (row.at_least ? row.value >= row.target : row.value <= row.target);
     const std::string target =
         row.target == 0 ? "" : fmt::format("{} {:.0f}", row.at_least ? ">=" : "<=", row.target);
-    std::cout << fmt::format("{:<14} {:<36} {:>14} {:>12} {}\n", workload.name, row.what,
+    std::cout << fmt::format("{:<22} {:<28} {:>14} {:>12} {}\n", workload.name, row.what,
                              fmt::format(fmt::runtime(row.format), row.value), target,
                              row.target == 0 ? "" : (met ? "met" : "MISSED"));
     json[workload.name][row.what] = row.value;
