@@ -117,7 +117,7 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit, event_queue,
                completion_events) {
   mac_rx.connect(responder, completer, congestion);
-  congestion.connect(requester);
+  congestion.connect(requester, read_responder);
   completer.connect(wqe_fetch, mac_rx, requester, responder, retransmitter);
   retransmitter.connect(completer, requester, wqe_fetch, repeater);
   repeater.connect(completer, requester);

@@ -150,20 +150,21 @@ struct NicQueuePair {
   bool waits_for_fetch = false;
 
   // Requester
-  Ring<SendWqe> to_send;        ///< decoded; the front leaves when cut up and gathered
-  std::uint32_t first_wqe = 0;  ///< number of to_send.front(), counting decoded WQEs
-  std::uint32_t sending = 0;    ///< number of the WQE being cut into packets
-  std::uint64_t offset = 0;     ///< bytes of it already given to packets
-  Psn message_psn;              ///< its first
-  bool started = false;         ///< a packet of it has been made
-  bool resumed = false;         ///< the front of to_send begins at `offset`: it is sent again
-  bool queued = false;          ///< stands in the transmit scheduler
-  std::uint8_t priority = 0;    ///< at the port, of the last packet made
-  bool send_stopped = false;    ///< a message failed at home; nothing more is sent
-  bool paused = false;          ///< waits for the time that an RNR NAK asked for
-  bool executing = false;       ///< an operation on keys; nothing more is sent until it is done
-  WorkRequestId executing_id;   ///< which one, unless the queue pair was reset meanwhile
-  WorkRequestId executed;       ///< the last one done: not done again when WQEs are fetched again
+  Ring<SendWqe> to_send;          ///< decoded; the front leaves when cut up and gathered
+  std::uint32_t first_wqe = 0;    ///< number of to_send.front(), counting decoded WQEs
+  std::uint32_t sending = 0;      ///< number of the WQE being cut into packets
+  std::uint64_t offset = 0;       ///< bytes of it already given to packets
+  Psn message_psn;                ///< its first
+  bool started = false;           ///< a packet of it has been made
+  bool resumed = false;           ///< the front of to_send begins at `offset`: it is sent again
+  bool queued = false;            ///< stands in the transmit scheduler
+  Time turn_due = Time::never();  ///< when it may send, if that is still to come
+  std::uint8_t priority = 0;      ///< at the port, of the last packet made
+  bool send_stopped = false;      ///< a message failed at home; nothing more is sent
+  bool paused = false;            ///< waits for the time that an RNR NAK asked for
+  bool executing = false;         ///< an operation on keys; nothing more is sent until it is done
+  WorkRequestId executing_id;     ///< which one, unless the queue pair was reset meanwhile
+  WorkRequestId executed;         ///< the last one done: not done again when WQEs are fetched again
   Time next_wqe_at;
   std::uint32_t since_ack_request = 0;
   std::uint32_t epoch = 0;     ///< packets in the transmit window of an earlier epoch are void
@@ -216,6 +217,7 @@ struct NicQueuePair {
   std::uint64_t received = 0;           ///< bytes of the message so far
   Ring<OwedResponse> owed;              ///< in PSN order
   bool responding = false;              ///< stands in the read responder's turns
+  Time answer_due = Time::never();      ///< when it may, if that is still to come
   std::uint32_t answers_under_way = 0;  ///< responses made from `owed` and not yet at the port
   std::uint32_t response_epoch = 0;     ///< answers being gathered of an earlier epoch are void
   std::uint32_t answer_epoch = 0;       ///< the same of those that wait for the wire

@@ -34,14 +34,28 @@ ReadResponder::ReadResponder(const Wiring& wiring, const ReadResponderConfig& co
 void ReadResponder::owes(NicQueuePair& qp) {
   if (qp.responding || qp.owed.empty()) return;
   qp.responding = true;
-  if (qp.flow != nullptr && qp.flow->next_send > w_.scheduler.now())
-    w_.scheduler.at(qp.flow->next_send, call<&ReadResponder::queue>(this, qp.qpn.value()));
-  else
-    queue(qp.qpn.value());
+  if (qp.flow == nullptr || qp.flow->next_send <= w_.scheduler.now()) return queue(qp);
+  wait(qp, qp.flow->next_send);
 }
 
-void ReadResponder::queue(std::uint64_t qpn) {
+void ReadResponder::hurry(NicQueuePair& qp, Time from) {
+  if (qp.answer_due != Time::never() && from < qp.answer_due)
+    wait(qp, std::max(from, w_.scheduler.now()));
+}
+
+void ReadResponder::wait(NicQueuePair& qp, Time until) {
+  qp.answer_due = until;
+  w_.scheduler.at(until, call<&ReadResponder::due>(this, qp.qpn.value()));
+}
+
+void ReadResponder::due(std::uint64_t qpn) {
   NicQueuePair& qp = w_.qps.at(Qpn(static_cast<std::uint32_t>(qpn)));
+  if (qp.answer_due != w_.scheduler.now()) return;  // it was hurried
+  qp.answer_due = Time::never();
+  queue(qp);
+}
+
+void ReadResponder::queue(NicQueuePair& qp) {
   const abi::QpContext* context = w_.contexts.peek(qp.qpn.value());
   if (context != nullptr) qp.priority = w_.mac_tx.priority_of(*context);
   turns_[qp.priority].push({&qp, orders_++});

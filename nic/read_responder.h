@@ -56,6 +56,8 @@ class ReadResponder : private DmaEngine::Client {
 
   /// The queue pair owes something (NicQueuePair::owed).
   void owes(NicQueuePair& qp);
+  /// Congestion control lets the queue pair answer from `from` on, sooner than it had said.
+  void hurry(NicQueuePair& qp, Time from);
   /// The port's response queue may have room again.
   void response_started();
   bool idle() const { return dma_.idle() && waiting_ == 0; }
@@ -68,7 +70,9 @@ class ReadResponder : private DmaEngine::Client {
 
  private:
   static constexpr std::uint32_t kMaxPathMtu = 4096;
-  void queue(std::uint64_t qpn);
+  void wait(NicQueuePair& qp, Time until);
+  void due(std::uint64_t qpn);
+  void queue(NicQueuePair& qp);
   void kick();
   void turn();
   void serve(std::uint64_t qpn);

@@ -78,6 +78,8 @@ class Requester : private DmaEngine::Client {
 
   /// The queue pair has decoded WQEs (or may send again).
   void ready(NicQueuePair& qp);
+  /// Congestion control lets the queue pair send from `from` on, sooner than it had said.
+  void hurry(NicQueuePair& qp, Time from) { tx_scheduler_.hurry(qp, from); }
   /// The port began to send a request packet: its buffer is free. `packed`: MacTx::Started.
   void packet_started(std::uint64_t packed);
   /// Packets made so far: those are through when has_passed(made()) holds.

@@ -26,7 +26,17 @@ class TxScheduler {
     if (from <= scheduler_.now())
       push(qp, from);
     else
-      scheduler_.at(from, call<&TxScheduler::due>(this, qp.qpn.value()));
+      wait(qp, from);
+  }
+  /// A queue pair that waits for a later time, if it is in here, may send from `from` on.
+  void hurry(NicQueuePair& qp, Time from) {
+    if (qp.turn_due == Time::never() || from >= qp.turn_due) return;
+    if (from > scheduler_.now()) {
+      wait(qp, from);
+      return;
+    }
+    qp.turn_due = Time::never();
+    push(qp, scheduler_.now());
   }
   bool empty() const { return waiting_ == 0; }
   /// Priorities that have somebody ready.
@@ -45,8 +55,15 @@ class TxScheduler {
     NicQueuePair* qp = nullptr;
     Time since;
   };
+  void wait(NicQueuePair& qp, Time until) {
+    qp.turn_due = until;
+    scheduler_.at(until, call<&TxScheduler::due>(this, qp.qpn.value()));
+  }
   void due(std::uint64_t qpn) {
-    push(qps_.at(Qpn(static_cast<std::uint32_t>(qpn))), scheduler_.now());
+    NicQueuePair& qp = qps_.at(Qpn(static_cast<std::uint32_t>(qpn)));
+    if (qp.turn_due != scheduler_.now()) return;  // it was hurried
+    qp.turn_due = Time::never();
+    push(qp, scheduler_.now());
   }
   void push(NicQueuePair& qp, Time since) {
     ready_[qp.priority].push({&qp, since});

@@ -10,7 +10,9 @@
 //
 // Calls come from congestion_unit, always with the record that make() made. sent() and
 // acknowledged() are on the path of every packet: no allocation there. An algorithm that wants time
-// to pass arms daemon entries of the scheduler, and none for a queue pair that is not limited.
+// to pass arms daemon entries of the scheduler, and none for a queue pair that is not limited; if
+// it raises a rate there, it says so, so that the next packet need not wait as long as the old rate
+// said.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +40,8 @@ struct CongestionFlow {
 
   // congestion_unit's
   Time next_send;           ///< the next packet may have its turn
+  Time paced_from;          ///< when that time began to run
+  Bytes paced_bytes;        ///< what the last packet takes of the wire
   std::uint64_t sent = 0;   ///< payload bytes of reliable requests, ever
   std::uint64_t acked = 0;  ///< of these, known to have arrived
   struct Mark {

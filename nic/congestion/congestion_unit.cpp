@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "nic/congestion/congestion_unit.h"
 
+#include "nic/read_responder.h"
 #include "nic/requester.h"
 
 namespace rnicsim {
@@ -9,11 +10,12 @@ namespace {
 
 /// The table of algorithms.
 std::unique_ptr<CongestionControl> make_algorithm(const CongestionUnit::Wiring& w,
-                                                  const CongestionControlConfig& config) {
+                                                  const CongestionControlConfig& config,
+                                                  Callback raised) {
   const std::uint64_t line = whole_rate(w.rate);
   switch (config.algorithm) {
     case CongestionAlgorithm::kDcqcn:
-      return std::make_unique<Dcqcn>(w.scheduler, w.qps, line, config.dcqcn);
+      return std::make_unique<Dcqcn>(w.scheduler, w.qps, line, config.dcqcn, raised);
     case CongestionAlgorithm::kTimely:
       return std::make_unique<Timely>(line, config.timely);
     case CongestionAlgorithm::kSwift:
@@ -36,7 +38,7 @@ Time time_on_wire(Bytes wire, std::uint64_t rate) {
 CongestionUnit::CongestionUnit(const Wiring& wiring, const CongestionControlConfig& config)
     : w_(wiring),
       cycle_(wiring.clock.after(Time(), Cycles(1))),
-      algorithm_(make_algorithm(wiring, config)),
+      algorithm_(make_algorithm(wiring, config, call<&CongestionUnit::raised>(this))),
       notification_point_(wiring.scheduler, wiring.port, wiring.mac_tx, config.notification) {
   if (algorithm_ == nullptr) return;
   needs_ = algorithm_->needs();
@@ -58,6 +60,8 @@ void CongestionUnit::pace(CongestionFlow& flow, const Packet& packet, Time turn)
   const Bytes wire = packet.wire_bytes();
   // A turn that was late by the clock's grid alone is on time.
   const Time from = turn - flow.next_send < cycle_ ? flow.next_send : turn;
+  flow.paced_from = from;
+  flow.paced_bytes = wire;
   flow.next_send = from + time_on_wire(wire, flow.rate);
   algorithm_->sent(flow, wire);
 }
@@ -74,12 +78,27 @@ void CongestionUnit::settle(NicQueuePair& qp, Psn limit, const Packet* packet, T
   news.packet = packet;
   if (packet != nullptr && packet->departed != Time::never())
     news.rtt = packet->tail - packet->departed;
+  const std::uint64_t rate = flow.rate;
   algorithm_->acknowledged(flow, news);
+  if (flow.rate - 1 > rate - 1) raised(qp.qpn.value());  // 0 is line rate
   if (!flow.closed || !flow.window_is_open()) return;
   flow.closed = false;
   ++window_closed_;
   flow.next_send = std::max(flow.next_send, ready);
   requester_->ready(qp);
+}
+
+void CongestionUnit::raised(std::uint64_t number) {
+  NicQueuePair& qp = w_.qps.at(Qpn(static_cast<std::uint32_t>(number)));
+  CongestionFlow& flow = *qp.flow;
+  const Time now = w_.scheduler.now();
+  if (flow.next_send <= now) return;
+  flow.next_send =
+      flow.rate == 0
+          ? now
+          : std::min(flow.next_send, flow.paced_from + time_on_wire(flow.paced_bytes, flow.rate));
+  requester_->hurry(qp, flow.next_send);
+  read_responder_->hurry(qp, flow.next_send);
 }
 
 void CongestionUnit::went_back(NicQueuePair& qp) {

@@ -10,10 +10,10 @@
 //   responder, completer --marked--> notification_point --CNP--> mac_tx
 //
 // Packets of a queue pair with a rate enter the requester's pipeline at least their time on the
-// wire at that rate apart, rounded up to the clock without adding up; a change of rate counts from
-// the packet after the next. READ responses are paced likewise, with the same rate, but no window
-// holds them. The window counts payload of requests of reliable connections, from a packet's turn
-// to its acknowledgement; the packet that fills it asks for one.
+// wire at that rate apart, rounded up to the clock without adding up. A higher rate counts at once,
+// a lower one from the packet after the next. READ responses are paced likewise, with the same
+// rate, but no window holds them. The window counts payload of requests of reliable connections,
+// from a packet's turn to its acknowledgement; the packet that fills it asks for one.
 //
 // Without an algorithm queue pairs have no record here, and that null pointer is all it costs.
 #pragma once
@@ -34,6 +34,7 @@
 
 namespace rnicsim {
 
+class ReadResponder;
 class Requester;
 
 class CongestionUnit : public ParsedPacketSink {
@@ -48,7 +49,10 @@ class CongestionUnit : public ParsedPacketSink {
     BitRate rate;  ///< of the port
   };
   CongestionUnit(const Wiring& wiring, const CongestionControlConfig& config);
-  void connect(Requester& requester) { requester_ = &requester; }
+  void connect(Requester& requester, ReadResponder& read_responder) {
+    requester_ = &requester;
+    read_responder_ = &read_responder;
+  }
 
   /// After how many packets an acknowledgement is asked for, if `otherwise` else.
   std::uint32_t ack_interval(std::uint32_t otherwise) const {
@@ -98,10 +102,12 @@ class CongestionUnit : public ParsedPacketSink {
   void settle(NicQueuePair& qp, Psn limit, const Packet* packet, Time ready);
   void marked(const Packet& packet, Time ready);
   void notified(std::uint64_t qpn);
+  void raised(std::uint64_t qpn);
 
   Wiring w_;
   Time cycle_;
   Requester* requester_ = nullptr;
+  ReadResponder* read_responder_ = nullptr;
   std::unique_ptr<CongestionControl> algorithm_;
   CongestionControl::Needs needs_;
   NotificationPoint notification_point_;

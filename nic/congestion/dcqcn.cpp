@@ -41,10 +41,11 @@ void DcqcnConfig::describe(Fields& fields) {
 }
 
 Dcqcn::Dcqcn(Scheduler& scheduler, QueuePairTable& qps, std::uint64_t line_rate,
-             const DcqcnConfig& config)
+             const DcqcnConfig& config, Callback raised)
     : scheduler_(scheduler),
       qps_(qps),
       config_(config),
+      raised_(raised),
       line_(line_rate),
       full_(line_rate - line_rate / kFullShare),
       min_(std::min(whole_rate(config.min_rate), line_rate)),
@@ -139,9 +140,11 @@ void Dcqcn::increase(Flow& flow) {
     flow.target += whole_rate(config_.ai_rate);
   flow.target = std::min(flow.target, line_);
   flow.rate = (flow.rate + flow.target + 1) / 2;
-  if (flow.rate < full_) return;
-  ++recovered_;
-  end(flow);
+  if (flow.rate >= full_) {
+    ++recovered_;
+    end(flow);
+  }
+  if (raised_) raised_.function(raised_.object, flow.qpn.value());
 }
 
 void Dcqcn::arm_alpha(Flow& flow) {

@@ -71,8 +71,9 @@ class Dcqcn final : public CongestionControl {
     Timer rate_timer;
   };
 
+  /// `raised` runs, with the queue pair's number, when time or bytes have raised its rate.
   Dcqcn(Scheduler& scheduler, QueuePairTable& qps, std::uint64_t line_rate,
-        const DcqcnConfig& config);
+        const DcqcnConfig& config, Callback raised = {});
 
   Needs needs() const override;
   std::unique_ptr<CongestionFlow> make(Qpn qpn) override;
@@ -96,6 +97,7 @@ class Dcqcn final : public CongestionControl {
   Scheduler& scheduler_;
   QueuePairTable& qps_;
   DcqcnConfig config_;
+  Callback raised_;
   std::uint64_t line_;
   std::uint64_t full_;  ///< rates from here on are line rate
   std::uint64_t min_;

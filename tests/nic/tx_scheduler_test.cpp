@@ -66,6 +66,23 @@ TEST_CASE("a queue pair that is paced becomes ready at its time, to the picoseco
   CHECK(bench.take_all() == Turns{{7, 250'001_ps}});
 }
 
+TEST_CASE("a queue pair that waits may be hurried, to a later time or at once, and comes once") {
+  Bench bench;
+  bench.at(0_ns, [&] {
+    for (const std::uint32_t number : {1U, 2U, 3U}) bench.tx.add(bench.qp(number), 500_ns);
+    bench.tx.hurry(bench.qp(1), 300_ns);
+    bench.tx.hurry(bench.qp(1), 400_ns);  // not sooner
+    bench.tx.hurry(bench.qp(4), 100_ns);  // not in here
+  });
+  bench.at(200_ns, [&] {
+    bench.tx.hurry(bench.qp(2), 50_ns);
+    bench.tx.hurry(bench.qp(2), 0_ns);
+  });
+  bench.run();
+  CHECK(bench.kicks == std::vector<Time>{200_ns, 300_ns, 500_ns});
+  CHECK(bench.take_all() == Turns{{2, 200_ns}, {1, 300_ns}, {3, 500_ns}});
+}
+
 TEST_CASE("turns go by the time of becoming ready, at one instant by the order of adding") {
   Bench bench;
   bench.at(100_ns, [&] {

@@ -251,3 +251,27 @@ TEST_CASE("READ responses are paced by the same rate") {
   CHECK(bench.start(2) - bench.start(1) == kClock.edge_at_or_after(4182 * 160_ps));
   CHECK(bench.start(3) - bench.start(1) == kClock.edge_at_or_after((4182 + 4178) * 160_ps));
 }
+
+TEST_CASE("a rate that is raised brings the next packet forward") {
+  BenchOptions options = with(CongestionAlgorithm::kDcqcn);
+  DcqcnConfig& dcqcn = options.nic.congestion_control.config.dcqcn;
+  dcqcn.rate_on_first_cnp = dcqcn.min_rate = BitRate(1'000'000);  // a packet takes 33 ms
+  dcqcn.rate_timer = 10_us;                                       // then half of line rate
+  dcqcn.byte_counter = Bytes(0);
+  Bench bench(options);
+  bench.send(bench.write(0, 4 * 4096));
+  bench.wire.packets.clear();
+  const Time cnp = kClock.edge_at_or_after(bench.scheduler.now() + 10_ns);
+  bench.arrive_at(cnp, bench.cnp());
+  bench.scheduler.run_until(cnp + 1_us);
+  bench.driver().post(Qpn(1), bench.write(0, 4 * 4096));
+  bench.driver().ring(Qpn(1));
+  bench.scheduler.run_until(cnp + 10_us);
+  CHECK(bench.wire.packets.size() == 1);
+  bench.scheduler.run_until(cnp + 20_us);
+  REQUIRE(bench.wire.packets.size() == 4);
+  CHECK(bench.start(1) > cnp + 10_us);
+  CHECK(bench.start(1) < cnp + 11_us);
+  CHECK(bench.start(3) - bench.start(2) ==
+        kClock.edge_at_or_after(2 * 4178 * 160_ps) - kClock.edge_at_or_after(4178 * 160_ps));
+}
