@@ -8,6 +8,13 @@ namespace rnicsim {
 
 namespace {
 
+/// InfiniBand's links have credits instead.
+PauseConfig pause_of(const EgressConfig& config, LinkLayer link_layer) {
+  PauseConfig pause = config.pause;
+  if (link_layer == LinkLayer::kInfiniBand) pause.mode = PauseMode::kNone;
+  return pause;
+}
+
 template <class Setting>
 bool has_twice(const std::vector<Setting>& settings) {
   unsigned seen = 0;
@@ -32,16 +39,18 @@ void EgressConfig::describe(Fields& fields) {
 Egress::Egress(const Wiring& w, const EgressConfig& config)
     : scheduler_(w.scheduler),
       owner_(w.owner),
+      credit_(w.credit),
       port_(w.port),
       wire_(w.rate),
-      preamble_(wire_.byte_time().of(kPreambleBytes)),
-      gap_(wire_.byte_time().of(kInterPacketGapBytes)),
+      preamble_(wire_.byte_time().of(preamble_bytes(w.link_layer))),
+      gap_(wire_.byte_time().of(gap_bytes(w.link_layer))),
       arbiter_(config.weights),
       random_(w.random),
       pool_(w.packets),
       mac_(w.mac),
-      requester_(w.scheduler, config.pause, w.rate, call<&Egress::go>(this)),
-      listener_(w.scheduler, config.pause, w.rate, call<&Egress::go>(this)),
+      link_layer_(w.link_layer),
+      requester_(w.scheduler, pause_of(config, w.link_layer), w.rate, call<&Egress::go>(this)),
+      listener_(w.scheduler, pause_of(config, w.link_layer), w.rate, call<&Egress::go>(this)),
       rate_class_(HopTelemetry::class_of(w.rate)) {
   for (const EcnConfig& ecn : config.ecn) {
     marking_ = static_cast<PrioritySet>(marking_ | priority_bit(ecn.priority));
@@ -57,29 +66,47 @@ void Egress::enqueue(PacketRef packet, Time ready) {
   if (!sending_) go();
 }
 
-std::uint64_t Egress::discard() {
-  std::uint64_t discarded = 0;
-  for (std::uint8_t priority = 0; priority < kPriorities; ++priority) {
-    for (PacketQueue& queue = queues_[priority]; !queue.empty(); ++discarded) {
-      const PacketRef packet = queue.take();
-      owner_.left(port_, packet->ingress, priority, packet->frame_bytes());
-    }
-  }
-  nonempty_ = 0;
-  return discarded;
-}
-
-/// Something may start.
 void Egress::go() {
   if (sending_) return;
-  if (send_pause()) return;
-  const int priority = arbiter_.choose(
-      ready_of(static_cast<PrioritySet>(nonempty_ & ~listener_.paused())), nonempty_,
-      [this](std::uint8_t p) { return queues_[p].front().frame_bytes(); });
+  if (send_control()) return;
+  const int priority = arbiter_.choose(ready_of(may_send()), nonempty_, [this](std::uint8_t p) {
+    return queues_[p].front().frame_bytes();
+  });
   if (priority >= 0) start(static_cast<std::uint8_t>(priority));
+  note_held_up(priority < 0 && nonempty_ != 0 && (nonempty_ & ~listener_.paused()) == 0);
 }
 
-bool Egress::send_pause() {
+void Egress::note_held_up(bool held_up) {
+  if (held_up == held_up_) return;
+  held_up_ = held_up;
+  if (held_up)
+    scheduler_.hold();
+  else
+    scheduler_.release();
+}
+
+/// Neither paused nor without credit.
+PrioritySet Egress::may_send() {
+  if (credit_ == nullptr) return static_cast<PrioritySet>(nonempty_ & ~listener_.paused());
+  auto set = static_cast<PrioritySet>(nonempty_ & ~credit_->stalled());
+  for_each_priority(set, [&](std::uint8_t lane) {
+    const Packet& first = queues_[lane].front();
+    if (!credit_->offer(lane, first.frame_bytes(), first.head))
+      set = static_cast<PrioritySet>(set & ~priority_bit(lane));
+  });
+  return set;
+}
+
+bool Egress::send_control() {
+  if (credit_ != nullptr && credit_->packet_is_due()) {
+    PacketRef packet = pool_.create();
+    packet->kind = FrameKind::kCredit;
+    packet->link_layer = link_layer_;
+    packet->credit = credit_->take_packet();
+    releases_ = false;
+    put_on_wire(std::move(packet), scheduler_.now());
+    return true;
+  }
   if (!requester_.frame_is_due()) return false;
   PacketRef packet = pool_.create();
   packet->kind = FrameKind::kPause;
@@ -116,6 +143,10 @@ void Egress::start(std::uint8_t priority) {
   leaving_priority_ = priority;
   leaving_ingress_ = packet->ingress;
   leaving_bytes_ = packet->frame_bytes();
+  if (credit_ != nullptr) {
+    credit_->sent(priority, leaving_bytes_);
+    leaving_priority_ = std::exchange(packet->lrh.virtual_lane, priority);
+  }
   const Time ready = packet->head;
   if (packet->telemetry_bytes != 0 && is_request(packet->bth.opcode)) add_telemetry(*packet);
   put_on_wire(std::move(packet), ready);
@@ -171,6 +202,7 @@ void Egress::report(const MetricScope& scope) const {
   }
   requester_.report(scope);
   listener_.report(scope);
+  if (credit_ != nullptr) credit_->report(scope);
 }
 
 }  // namespace rnicsim

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: MIT
 // One port of a switch towards its cable: a queue for each priority, the choice between them, the
-// wire. Pause frames of our own go first and are never paused; then strict priorities, the highest
-// number first; then the others share what is left by deficit-weighted round robin (802.1Qaz ETS).
-// A priority that the other end has paused is passed over, and so is one whose first packet is
-// still in the switch's pipeline while another's is not. ECN marks are set when a packet leaves,
-// and then a request that collects telemetry gets this port's record, by which its frame grows.
+// wire. Pause frames of our own, and flow control packets of InfiniBand, go first and are never
+// paused; then strict priorities, the highest number first; then the others share what is left by
+// deficit-weighted round robin (802.1Qaz ETS). A priority that the other end has paused, or that
+// has no credit for its first packet on a link of InfiniBand, where it is a virtual lane, is passed
+// over, and so is one whose first packet is still in the switch's pipeline while another's is not.
+// ECN marks are set when a packet leaves, and then a request that collects telemetry gets this
+// port's record, by which its frame grows.
 //
 // An idle port takes a packet at once, to start when it is `ready` (out of the switch's pipeline);
 // one event stands for the end of each packet: there its memory is given back and the next chosen.
 // Approximates: a packet that was taken so is past the scheduler: a pause that comes while it is in
 // the pipeline does not hold it up, and a pause frame of our own waits for it (at most the
 // pipeline's latency, which the headroom allows for).
+//
+// Packets that wait for the end of a pause keep the run alive until then.
 #pragma once
 
 #include <array>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "fabric/ecn.h"
+#include "model/credit.h"
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/packet_tap.h"
@@ -55,6 +62,8 @@ class Egress {
     std::uint16_t port;
     BitRate rate;
     abi::MacAddress mac;  ///< source of pause frames
+    LinkLayer link_layer = LinkLayer::kRoceV2;
+    CreditLink* credit = nullptr;  ///< of InfiniBand
   };
   Egress(const Wiring& wiring, const EgressConfig& config);
   Egress(const Egress&) = delete;
@@ -64,8 +73,14 @@ class Egress {
   /// A packet of `packet->priority` that came by `packet->ingress`. It may start from `ready` on
   /// (>= now).
   void enqueue(PacketRef packet, Time ready);
-  /// Drops everything that waits; returns how many packets. For a port whose cable is dead.
-  std::uint64_t discard();
+  /// What waits in that priority does not leave; `gone` is told of each packet.
+  template <class Function>
+  void discard(std::uint8_t priority, Function gone) {
+    while (!queues_[priority].empty()) gone(*queues_[priority].take());
+    nonempty_ = static_cast<PrioritySet>(nonempty_ & ~priority_bit(priority));
+    if (!sending_) go();
+  }
+  bool is_connected() const { return link_ != nullptr; }
   /// Asks the other end's sender to stop or go on.
   PauseRequester& requester() { return requester_; }
   PauseListener& listener() { return listener_; }
@@ -74,11 +89,14 @@ class Egress {
   bool idle() const { return nonempty_ == 0 && !sending_; }
   PrioritySet nonempty() const { return nonempty_; }
   /// Priorities that have packets and may not send.
-  PrioritySet held_up() const { return static_cast<PrioritySet>(nonempty_ & listener_.paused()); }
-  /// Whether a packet waits here that came by port `ingress`.
-  bool holds_from(std::uint16_t ingress, std::uint8_t priority) const {
-    return queues_[priority].any(
-        [ingress](const Packet& packet) { return packet.ingress == ingress; });
+  PrioritySet held_up() const {
+    const PrioritySet stalled = credit_ == nullptr ? PrioritySet{0} : credit_->stalled();
+    return static_cast<PrioritySet>(nonempty_ & (listener_.paused() | stalled));
+  }
+  /// Whether such a packet waits here; looks at all.
+  template <class Predicate>
+  bool holds(std::uint8_t priority, Predicate predicate) const {
+    return queues_[priority].any(predicate);
   }
   std::uint64_t sent_packets() const { return packets_; }
   Bytes sent_bytes() const { return bytes_; }
@@ -86,13 +104,17 @@ class Egress {
   Time response_time() const { return listener_.response_time(); }
   ByteTime byte_time() const { return wire_.byte_time(); }
 
+  /// Something may start.
+  void go();
+
   PacketTapPoint tap;
   void report(const MetricScope& scope) const;
 
  private:
-  void go();
+  void note_held_up(bool held_up);
   void sent();
-  bool send_pause();
+  bool send_control();
+  PrioritySet may_send();
   PrioritySet ready_of(PrioritySet eligible) const;
   void start(std::uint8_t priority);
   void put_on_wire(PacketRef packet, Time ready);
@@ -103,8 +125,10 @@ class Egress {
   Scheduler& scheduler_;
   Owner& owner_;
   PacketSink* link_ = nullptr;
+  CreditLink* credit_;  ///< null on Ethernet
   std::uint16_t port_;
   bool sending_ = false;
+  bool held_up_ = false;   ///< a pause has to end before anything goes on
   bool releases_ = false;  ///< the packet on the wire is of the switch's memory
   PrioritySet nonempty_ = 0;
   PrioritySet marking_ = 0;
@@ -128,6 +152,7 @@ class Egress {
   Random& random_;
   PacketPool& pool_;
   abi::MacAddress mac_;
+  LinkLayer link_layer_;
   PauseRequester requester_;
   PauseListener listener_;
   std::uint8_t rate_class_;

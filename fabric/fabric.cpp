@@ -6,6 +6,7 @@
 
 #include "fabric/pause_cycle.h"
 #include "model/clock.h"
+#include "model/priority_arbiter.h"
 #include "model/quantity.h"
 
 namespace rnicsim {
@@ -58,15 +59,37 @@ Fabric::Fabric(const Wiring& wiring, Topology topology, const FabricConfig& give
             return each.path_choice != PathChoice::kEcmp;
           })) {
   const FabricConfig config = with_own_latencies(given, topology_);
+  check_bridges(config);
   for (const TopologyLink& link : topology_.links())
     link_configs_.push_back(config_of(link, config));
   for (const SwitchConfig& each : config.switches)
     forwards_.push_back({Clock(each.clock).duration(each.latency), each.cut_through});
+  for (const SwitchConfig& each : config.switches) lossless_.push_back(each.lossless_set());
   build_switches(wiring, config);
   build_links(wiring, config);
 }
 
 Fabric::~Fabric() = default;
+
+/// What a bridge floods would go round a loop for ever; and where routers are among bridges, frames
+/// would have to be addressed to routers, which answer here for all that is behind them.
+void Fabric::check_bridges(const FabricConfig& config) const {
+  const auto learns = [](const SwitchConfig& each) {
+    return each.mac_table && each.forwarding == Forwarding::kBridged;
+  };
+  const auto routes = [](const SwitchConfig& each) {
+    return each.forwarding == Forwarding::kRouted;
+  };
+  if (std::none_of(config.switches.begin(), config.switches.end(), learns)) return;
+  const auto fail = [](const char* expected, const char* found) {
+    throw ConfigError({"", 0, "fabric.switch.mac_table", expected, found, ""});
+  };
+  if (topology_.links().size() >= topology_.nodes().size())
+    fail("a topology without loops for bridges that flood; spanning trees are not modelled",
+         "one with loops");
+  if (std::any_of(config.switches.begin(), config.switches.end(), routes))
+    fail("bridges only, if one of them has a MAC table", "routers among them");
+}
 
 LinkConfig Fabric::config_of(const TopologyLink& link, const FabricConfig& config) const {
   LinkConfig chosen = link.link_class == LinkClass::kHost     ? config.host_link
@@ -93,14 +116,15 @@ void Fabric::build_switches(const Wiring& wiring, const FabricConfig& config) {
         continue;
       }
       const LinkConfig& link = link_configs_[here.links[p]];
-      ports.push_back(
-          {link.rate, link.propagation(), link.mtu, response_of(topology_.peer({node, p}))});
+      ports.push_back({link.rate, link.propagation(), link.mtu,
+                       response_of(topology_.peer({node, p})), link.length});
     }
     const std::string name = "fabric_" + here.name;
     switches_.push_back(with_path_prefix("fabric.switch.", [&] {
       return std::make_unique<Switch>(
           name.c_str(),
-          Switch::Wiring{wiring.scheduler, wiring.packets, switch_index(node), wiring.seed},
+          Switch::Wiring{wiring.scheduler, wiring.packets, switch_index(node), wiring.seed,
+                         config.link_layer, config.credit},
           config.switches[switch_index(node)], ports);
     }));
     switches_.back()->set_routes(routes_, node, topology_.end_points());
@@ -124,22 +148,23 @@ void Fabric::build_links(const Wiring& wiring, const FabricConfig& config) {
 }
 
 void Fabric::build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
-                             const FabricConfig& fabric) {
+                             const FabricConfig& given) {
   const LinkConfig& config = link_configs_[number / 2];
   const FaultDirection way = number % 2 == 0 ? FaultDirection::kForward : FaultDirection::kBackward;
   Direction direction{from, to, std::make_unique<LinkDirection>(wiring.scheduler, config, number),
                       nullptr};
   std::vector<FaultRule> here;
-  for (std::size_t i = 0; i < fabric.failures.size(); ++i)
-    if (fabric.failures[i].acts_on(topology_, number / 2))
-      here.push_back(LinkFailures::rule_of(fabric.failures[i], i, config.propagation()));
-  append_rules_on(topology_.link_name(number / 2), fabric.faults, here);
+  for (std::size_t i = 0; i < given.failures.size(); ++i)
+    if (given.failures[i].acts_on(topology_, number / 2))
+      here.push_back(LinkFailures::rule_of(given.failures[i], i, config.propagation()));
+  append_rules_on(topology_.link_name(number / 2), given.faults, here);
   const double loss = topology_.links()[number / 2].own.loss;
   if (loss > 0) here.push_back(loss_of_file(loss));
   if (std::any_of(here.begin(), here.end(),
                   [&](const FaultRule& rule) { return rule.acts(way); })) {
-    direction.faults = std::make_unique<FaultInjector>(
-        wiring.scheduler, wiring.packets, config, here, way, direction_name(number), wiring.seed);
+    direction.faults =
+        std::make_unique<FaultInjector>(wiring.scheduler, wiring.packets, config, here, way,
+                                        direction_name(number), wiring.seed, given.link_layer);
     direction.faults->connect(*direction.link);
   }
   directions_.push_back(std::move(direction));
@@ -272,6 +297,36 @@ std::string Fabric::deadlock() const {
     text +=
         topology_.name_of(at.port) + " (priority " + std::to_string(at.priority) + ") waits for ";
   return text.empty() ? text : text + topology_.name_of(cycle.front().port);
+}
+
+std::vector<Fabric::Refused> Fabric::refused() const {
+  std::vector<Refused> refused;
+  for (std::uint32_t node = topology_.end_points(); node < topology_.nodes().size(); ++node) {
+    const Switch& at = *switches_[switch_index(node)];
+    for (std::uint16_t port = 0; port < at.ports(); ++port) {
+      const Switch::Refusals here = at.refusals(port);
+      if (here.no_room + here.not_routable != 0)
+        refused.push_back({{node, port}, here.priorities, here.no_room, here.not_routable});
+    }
+  }
+  return refused;
+}
+
+std::vector<PauseStorm> Fabric::pause_storms() const {
+  std::vector<PauseStorm> storms;
+  for (std::uint32_t node = topology_.end_points(); node < topology_.nodes().size(); ++node) {
+    const Switch& at = *switches_[switch_index(node)];
+    for (std::uint16_t port = 0; port < at.ports(); ++port) {
+      for (std::uint8_t p = 0; p < kPriorities; ++p) {
+        const PauseSpan span = at.pause_storm(port, p);
+        if (span.lasted == Time()) continue;
+        add_storm(storms, {"fabric." + topology_.name_of({node, port}),
+                           "was paused by " + topology_.name_of(topology_.peer({node, port})), span,
+                           priority_bit(p)});
+      }
+    }
+  }
+  return storms;
 }
 
 void Fabric::report(MetricSink& sink) const {

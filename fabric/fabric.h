@@ -38,6 +38,8 @@ struct FabricConfig {
   std::vector<FaultRule> faults;
   std::vector<LinkFailure> failures;
   std::vector<SwitchConfig> switches;  ///< one for each switch of the topology, in its order
+  LinkLayer link_layer = LinkLayer::kRoceV2;
+  CreditConfig credit;  ///< of InfiniBand
 };
 
 class Fabric {
@@ -78,6 +80,8 @@ class Fabric {
 
   const Topology& topology() const { return topology_; }
   std::size_t switches() const { return switches_.size(); }
+  /// Which priorities a switch never drops.
+  PrioritySet lossless_of(std::uint32_t node) const { return lossless_[switch_index(node)]; }
   Switch& at(std::size_t index) { return *switches_[index]; }
 
   /// Faults of cables: each under the component of the NIC that sends into it, the others under
@@ -97,6 +101,15 @@ class Fabric {
   /// Ports that have paused each other for good, as text that names them and says what each waits
   /// for; empty if there are none.
   std::string deadlock() const;
+  /// Packets of a priority that a switch dropped for lack of room, and routers' refusals.
+  struct Refused {
+    PortRef at;  ///< where they came in
+    PrioritySet priorities;
+    std::uint64_t no_room, not_routable;
+  };
+  std::vector<Refused> refused() const;
+  /// Ports of switches that were paused for as long as their watchdog looks for.
+  std::vector<PauseStorm> pause_storms() const;
   void report(MetricSink& sink) const;
   /// What entered a cable or a switch and left it nowhere. `sent` and `received` by NIC.
   struct NicTotals {
@@ -124,10 +137,11 @@ class Fabric {
       return *link;
     }
   };
+  void check_bridges(const FabricConfig& config) const;
   LinkConfig config_of(const TopologyLink& link, const FabricConfig& config) const;
   void build_links(const Wiring& wiring, const FabricConfig& config);
   void build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
-                       const FabricConfig& config);
+                       const FabricConfig& given);
   void build_switches(const Wiring& wiring, const FabricConfig& config);
   bool is_nic(PortRef port) const { return !topology_.node(port.node).is_switch; }
   std::uint32_t tap_number(PortRef port) const;
@@ -141,6 +155,7 @@ class Fabric {
   Routes routes_;                         ///< with every cable up
   std::vector<LinkConfig> link_configs_;  ///< by link
   std::vector<Time> nic_response_;
+  std::vector<PrioritySet> lossless_;  ///< by switch
   struct Forward {
     Time latency;
     bool cut_through = false;

@@ -114,13 +114,13 @@ bool FaultRule::selects(Opcode one_opcode) const {
   return !opcode || fnmatch(opcode->c_str(), name_of(one_opcode), FNM_CASEFOLD) == 0;
 }
 
-bool FaultRule::selects_pause() const {
+bool FaultRule::selects_control(const char* frame) const {
   if (kind == FaultKind::kWrongOpcode || kind == FaultKind::kCorruptIcrc) return false;
-  return !opcode || fnmatch(opcode->c_str(), "Pause", FNM_CASEFOLD) == 0;
+  return !opcode || fnmatch(opcode->c_str(), frame, FNM_CASEFOLD) == 0;
 }
 
 bool FaultRule::selects_any() const {
-  if (selects_pause()) return true;
+  if (selects_control(kPause) || selects_control(kFlowControl)) return true;
   for (unsigned byte = 0; byte < 256; ++byte)
     if (is_defined(WireTransport::kRc, static_cast<Opcode>(byte)) &&
         selects(static_cast<Opcode>(byte)))

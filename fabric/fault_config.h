@@ -60,8 +60,10 @@ struct FaultRule {
   bool acts_on(const std::string& link_name) const;
   /// Whether the opcode's name matches the glob; capitals and small letters are the same.
   bool selects(Opcode one_opcode) const;
-  /// Pause frames are called "Pause".
-  bool selects_pause() const;
+  /// Frames that have no opcode are called so.
+  static constexpr const char* kPause = "Pause";
+  static constexpr const char* kFlowControl = "Flow Control";
+  bool selects_control(const char* frame) const;
   /// What stands in the packet instead of its opcode. REQUIRES: kind kWrongOpcode.
   Opcode false_opcode() const;
   /// Its name in metrics: the one given, or its place among the link's rules.

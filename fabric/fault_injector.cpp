@@ -22,10 +22,10 @@ void shift(Packet& packet, Time by) {
 
 FaultInjector::FaultInjector(Scheduler& scheduler, PacketPool& packets, const LinkConfig& link,
                              const std::vector<FaultRule>& rules, FaultDirection direction,
-                             const std::string& name, std::uint64_t run_seed)
+                             const std::string& name, std::uint64_t run_seed, LinkLayer link_layer)
     : scheduler_(scheduler),
       packets_(packets),
-      gap_(ByteTime(link.rate).of(kInterPacketGapBytes + kPreambleBytes)) {
+      gap_(ByteTime(link.rate).of(gap_bytes(link_layer) + preamble_bytes(link_layer))) {
   const std::string prefix = name + ".faults.";
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (!rules[i].acts(direction)) continue;
@@ -57,8 +57,10 @@ bool FaultInjector::matches(const Rule& rule, const Packet& packet) {
   const Time reaches = config.kind == FaultKind::kDown ? packet.tail - Time::ps(1) : packet.head;
   if (config.from && reaches < *config.from) return false;
   if (config.until && packet.head >= *config.until) return false;
-  if (packet.kind == FrameKind::kPause)
-    return !config.psn && !config.ipv4_identification_low_byte && config.selects_pause();
+  if (packet.kind != FrameKind::kData)
+    return !config.psn && !config.ipv4_identification_low_byte &&
+           config.selects_control(packet.kind == FrameKind::kPause ? FaultRule::kPause
+                                                                   : FaultRule::kFlowControl);
   if (config.psn && packet.bth.psn.value() != *config.psn) return false;
   if (config.ipv4_identification_low_byte &&
       (packet.ipv4.identification & 0xff) != *config.ipv4_identification_low_byte)
@@ -109,7 +111,7 @@ void FaultInjector::act(Rule& rule, PacketRef packet) {
       tell(ProbeKind::kPacketDuplicated, *packet);
       ++duplicated_;
       duplicated_bytes_ += packet->frame_bytes();
-      PacketRef copy = copy_of(*packet);
+      PacketRef copy = packets_.copy(*packet);
       put_on_cable(std::move(packet));
       pass(std::move(copy));
       return;
@@ -140,16 +142,6 @@ void FaultInjector::damage(Rule& rule, Packet& packet) {
   } else {
     packet.icrc ^= 1U << rule.random.below(32);
   }
-}
-
-PacketRef FaultInjector::copy_of(const Packet& packet) {
-  PacketRef copy = packets_.create();
-  static_cast<PacketFields&>(*copy) = packet;
-  copy->departed = packet.departed;
-  copy->copy_telemetry(packet);
-  if (!packet.payload_elided && packet.payload() != nullptr)
-    std::copy_n(packet.payload(), packet.payload_length.count(), copy->payload());
-  return copy;
 }
 
 void FaultInjector::hold(const FaultRule& rule, PacketRef packet) {

@@ -9,7 +9,8 @@
 // - down: so do all packets of which a bit is sent between `from` and `until`; what is on its way
 //   by then is delivered.
 // - corrupt_icrc: a bit of the payload is flipped, or, where there are no bytes to flip, a bit of
-//   the ICRC. corrupt_fcs: the frame is marked as one whose FCS is wrong.
+//   the ICRC. corrupt_fcs: the frame is marked as one whose FCS (InfiniBand: VCRC)
+//   is wrong.
 // - wrong_opcode: the packet says that it is another one, and its ICRC agrees: what only a broken
 //   NIC sends.
 // - duplicate: a copy follows right behind, at the link's rate.
@@ -45,7 +46,8 @@ class FaultInjector : public PacketSink {
   /// seeds.
   FaultInjector(Scheduler& scheduler, PacketPool& packets, const LinkConfig& link,
                 const std::vector<FaultRule>& rules, FaultDirection direction,
-                const std::string& name, std::uint64_t run_seed);
+                const std::string& name, std::uint64_t run_seed,
+                LinkLayer link_layer = LinkLayer::kRoceV2);
   void connect(PacketSink& link) { link_ = &link; }
 
   void receive(PacketRef packet) override;
@@ -89,7 +91,6 @@ class FaultInjector : public PacketSink {
   static bool fires(Rule& rule, const Packet& packet);
   void act(Rule& rule, PacketRef packet);
   static void damage(Rule& rule, Packet& packet);
-  PacketRef copy_of(const Packet& packet);
   void hold(const FaultRule& rule, PacketRef packet);
   void expire(std::uint64_t number);
   void pass(PacketRef packet);

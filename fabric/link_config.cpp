@@ -11,7 +11,7 @@ void LinkConfig::describe(Fields& fields) {
   fields.optional("delay", delay, range(Time(), Time::ms(100)),
                   "propagation one way, in place of what the length gives");
   fields.field("mtu", mtu, range(Bytes(64), Bytes(9216)),
-               "largest Ethernet frame, destination address to FCS");
+               "largest frame: destination address to FCS, or of InfiniBand LRH to VCRC");
 }
 
 }  // namespace rnicsim

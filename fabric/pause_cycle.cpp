@@ -48,7 +48,7 @@ class CycleSearch {
       for (std::uint16_t port = 0; port < behind.ports(); ++port) {
         const Egress& egress = behind.egress(port);
         if (contains(egress.held_up(), at.priority) &&
-            egress.holds_from(static_cast<std::uint16_t>(peer.port), at.priority) &&
+            behind.holds_from(port, static_cast<std::uint16_t>(peer.port), at.priority) &&
             visit({{peer.node, port}, at.priority}))
           return true;
       }

@@ -47,6 +47,11 @@ class Routes {
     return group(table_[std::size_t{node - first_switch_} * columns_ + home.column]);
   }
 
+  /// Whether the end point is plugged into that switch.
+  bool is_home(std::uint32_t node, std::uint32_t destination) const {
+    return homes_[destination].node == node;
+  }
+
   /// The ports on a path between two end points, its own and one of each switch (the first of each
   /// group); empty if there is none. For ideal times and for messages.
   std::vector<PortRef> first_path(const Topology& topology, std::uint32_t from,

@@ -82,6 +82,10 @@ Bytes SharedBuffer::threshold(std::uint8_t priority) const {
   return Bytes(threshold_cells(groups_[priority].lossless) * cell_);
 }
 
+void SharedBuffer::note_xoff(Group& group, std::uint64_t held) {
+  if (group.at_first_xoff == 0) group.at_first_xoff = held;
+}
+
 SharedBuffer::Admission SharedBuffer::take(std::uint32_t port, std::uint8_t priority,
                                            std::uint32_t egress, Bytes bytes) {
   Group& group = groups_[index(port, priority)];
@@ -100,10 +104,12 @@ SharedBuffer::Admission SharedBuffer::take(std::uint32_t port, std::uint8_t prio
   } else if (fits && !group.xoff) {
     shared_ += grown;
     group.xoff = beyond(in_pool + cells) >= std::max<std::uint64_t>(threshold, 1);
+    if (group.xoff) note_xoff(group, in_pool + cells);
   } else {
     if (group.headroom_cells + cells > group.headroom_limit) return Admission::kOverflow;
     group.headroom_cells += cells;
     group.most_headroom = std::max(group.most_headroom, group.headroom_cells);
+    if (!group.xoff) note_xoff(group, in_pool);
     group.xoff = true;
   }
   group.cells += cells;
@@ -157,6 +163,8 @@ void SharedBuffer::report_port(const MetricScope& scope, std::uint32_t port) con
                 "most that packets of this priority that came in here held at once");
     if (!group.lossless) continue;
     scope.bytes(name + ".headroom", Bytes(group.headroom_limit * cell_), "room behind XOFF");
+    scope.bytes(name + ".first_xoff", Bytes(group.at_first_xoff * cell_),
+                "what it held when it first asked for XOFF; zero: it never did");
     scope.bytes(name + ".headroom.occupancy.max", Bytes(group.most_headroom * cell_),
                 "most of it that was taken");
   }

@@ -56,6 +56,7 @@ class SharedBuffer {
     std::uint64_t headroom_limit = 0;
     std::uint64_t most = 0;
     std::uint64_t most_headroom = 0;
+    std::uint64_t at_first_xoff = 0;  ///< what it held of reserve and pool then
     bool lossless = false;
     bool xoff = false;
   };
@@ -70,6 +71,15 @@ class SharedBuffer {
   /// Its last bit has left. Returns true if its group, which was XOFF, may go on.
   bool give_back(std::uint32_t port, std::uint8_t priority, std::uint32_t egress, Bytes bytes);
 
+  /// Another copy of a packet that was taken waits for an egress queue, or no longer does.
+  void take_copy(std::uint8_t priority, std::uint32_t egress, Bytes bytes) {
+    egress_[index(egress, priority)] += cells_of(bytes);
+  }
+  void give_back_copy(std::uint8_t priority, std::uint32_t egress, Bytes bytes) {
+    egress_[index(egress, priority)] -= cells_of(bytes);
+  }
+
+  bool is_lossless(std::uint8_t priority) const { return groups_[priority].lossless; }
   bool is_xoff(std::uint32_t port, std::uint8_t priority) const {
     return group(port, priority).xoff;
   }
@@ -100,6 +110,7 @@ class SharedBuffer {
   const Group& group(std::uint32_t port, std::uint8_t priority) const {
     return groups_[index(port, priority)];
   }
+  static void note_xoff(Group& group, std::uint64_t held);
   std::uint64_t cells_of(Bytes bytes) const { return divide_up(bytes.count(), cell_); }
   std::uint64_t threshold_cells(bool lossless) const;
   std::uint64_t shared_free() const {

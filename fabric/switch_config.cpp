@@ -3,6 +3,18 @@
 
 namespace rnicsim {
 
+void HeadroomFormulaConfig::describe(Fields& fields) {
+  fields.required().choice(
+      "rule", rule,
+      {{"spectrum1", Rule::kSpectrum1}, {"spectrum2", Rule::kSpectrum2}, {"mlx5", Rule::kMlx5}},
+      "SONiC's for Spectrum and Spectrum-2 switches, or that of Linux's mlx5 driver (40 Gb/s or "
+      "more)");
+  fields.field("lossless_mtu", lossless_mtu, range(Bytes(64), Bytes(9216)),
+               "largest packet of a lossless priority (spectrum)");
+  fields.field("small_packets", small_packets, range(0., 1.),
+               "share of packets that fill the cells worst (spectrum)");
+}
+
 void SwitchConfig::describe(Fields& fields) {
   fields.field("clock", clock, range(Frequency::mhz(1), Frequency::mhz(10000)), "of its pipeline");
   fields.field(
@@ -29,7 +41,17 @@ void SwitchConfig::describe(Fields& fields) {
                   "room behind XOFF of each lossless priority of each port; if not given, what the "
                   "port's rate, cable, frame size and response time, the latency and the cell ask "
                   "for");
+  fields.optional("headroom_formula", headroom_formula, "in its place, a vendor's formula");
+  fields.check(!headroom || !headroom_formula, "headroom_formula",
+               "given together with \"headroom\"; choose one");
   fields.object("egress", egress, "scheduling, marking and pausing at each port");
+  fields.object("watchdog", watchdog, "against pause storms");
+  fields.optional("mac_table", mac_table,
+                  "Ethernet addresses that it learns and forgets; without it, it knows them all");
+  fields.optional("arp_table", arp_table,
+                  "of a router: Ethernet addresses of the IP addresses at its ports");
+  fields.check(!arp_table || (mac_table && forwarding == Forwarding::kRouted), "arp_table",
+               "belongs to \"forwarding\" \"routed\" with a \"mac_table\"");
 }
 
 }  // namespace rnicsim

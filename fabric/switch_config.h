@@ -5,9 +5,12 @@
 #include <optional>
 #include <vector>
 
+#include "fabric/arp_table.h"
 #include "fabric/egress.h"
+#include "fabric/mac_table.h"
 #include "fabric/path_choice.h"
 #include "fabric/shared_buffer.h"
+#include "fabric/storm_watchdog.h"
 #include "model/config_reader.h"
 #include "model/priority_arbiter.h"
 #include "model/priority_map.h"
@@ -20,6 +23,15 @@ enum class Forwarding : std::uint8_t {
   kBridged,  ///< by Ethernet address: nothing is rewritten
 };
 
+/// Room behind XOFF as a vendor's driver computes it (fabric/headroom).
+struct HeadroomFormulaConfig {
+  enum class Rule : std::uint8_t { kSpectrum1, kSpectrum2, kMlx5 };
+  Rule rule = Rule::kSpectrum2;
+  Bytes lossless_mtu{1024};
+  double small_packets = 1.;
+  void describe(Fields& fields);
+};
+
 struct SwitchConfig {
   Frequency clock = Frequency::mhz(1000);
   Cycles latency{250};
@@ -30,7 +42,11 @@ struct SwitchConfig {
   std::vector<std::uint8_t> lossless{3};
   SharedBufferConfig buffer;
   std::optional<Bytes> headroom;
+  std::optional<HeadroomFormulaConfig> headroom_formula;
   EgressConfig egress;
+  StormWatchdogConfig watchdog;
+  std::optional<MacTableConfig> mac_table;
+  std::optional<ArpTableConfig> arp_table;
   void describe(Fields& fields);
   /// None is lossless while nobody can be paused.
   PrioritySet lossless_set() const {

@@ -63,7 +63,7 @@ struct TopologyNode {
 class Topology {
  public:
   static constexpr std::size_t kMaxLinks = std::size_t{1} << 20;
-  static constexpr std::uint32_t kMaxPorts = 65535;  ///< of one switch
+  static constexpr std::uint32_t kMaxPorts = 32768;  ///< of one switch
 
   /// Throws ConfigError if two have the same name.
   explicit Topology(const std::vector<std::string>& end_points);

@@ -23,7 +23,8 @@ std::optional<std::uint8_t> mtu_code_of(std::uint32_t bytes) {
 /// qkey (IBTA 11.2.5.2). The MTU of a datagram queue pair stands for that of its port.
 bool transport_has(Transport transport, const QpAttributes& a) {
   const bool connection = a.remote_qpn || a.remote_ip || a.remote_mac || a.dscp ||
-                          a.udp_source_port || a.receive_psn || a.access;
+                          a.udp_source_port || a.remote_lid || a.service_level || a.receive_psn ||
+                          a.access;
   const bool reliability = a.ack_timeout || a.retry_count || a.rnr_retry || a.min_rnr_timer ||
                            a.max_rd_atomic || a.max_dest_rd_atomic;
   switch (transport) {
@@ -50,12 +51,14 @@ bool merge(const QpAttributes& from, abi::QpContext& into) {
   into.remote_ip = from.remote_ip.value_or(into.remote_ip);
   into.remote_mac = from.remote_mac.value_or(into.remote_mac);
   into.udp_source_port = from.udp_source_port.value_or(into.udp_source_port);
+  into.remote_lid = from.remote_lid.value_or(into.remote_lid);
   into.expected_psn = from.receive_psn.value_or(into.expected_psn);
   into.next_send_psn = from.send_psn.value_or(into.next_send_psn);
   into.ack_timeout = from.ack_timeout.value_or(into.ack_timeout);
   into.retry_count = from.retry_count.value_or(into.retry_count);
   into.rnr_retry = from.rnr_retry.value_or(into.rnr_retry);
   into.dscp = from.dscp.value_or(into.dscp);
+  into.service_level = from.service_level.value_or(into.service_level);
   into.min_rnr_timer = from.min_rnr_timer.value_or(into.min_rnr_timer);
   into.max_rd_atomic = from.max_rd_atomic.value_or(into.max_rd_atomic);
   into.max_dest_rd_atomic = from.max_dest_rd_atomic.value_or(into.max_dest_rd_atomic);
@@ -63,8 +66,8 @@ bool merge(const QpAttributes& from, abi::QpContext& into) {
   into.flags &= static_cast<std::uint8_t>(~abi::QpContext::kNotifyDrained);
   if (from.notify_drained) into.flags |= abi::QpContext::kNotifyDrained;
   return into.retry_count <= 7 && into.rnr_retry <= 7 && into.ack_timeout <= 31 &&
-         into.dscp <= 63 && into.min_rnr_timer <= 31 && into.max_rd_atomic <= kMaxReads &&
-         into.max_dest_rd_atomic <= kMaxReads;
+         into.dscp <= 63 && into.service_level <= 15 && into.min_rnr_timer <= 31 &&
+         into.max_rd_atomic <= kMaxReads && into.max_dest_rd_atomic <= kMaxReads;
 }
 
 Bytes send_ring_bytes(const abi::QpContext& context) {

@@ -73,12 +73,14 @@ struct QpAttributes {
   std::optional<abi::Ipv4Address> remote_ip;
   std::optional<abi::MacAddress> remote_mac;
   std::optional<std::uint16_t> udp_source_port;
-  std::optional<Psn> receive_psn;  ///< first PSN expected
-  std::optional<Psn> send_psn;     ///< first PSN sent
+  std::optional<std::uint16_t> remote_lid;  ///< of InfiniBand
+  std::optional<Psn> receive_psn;           ///< first PSN expected
+  std::optional<Psn> send_psn;              ///< first PSN sent
   std::optional<std::uint8_t> ack_timeout;
   std::optional<std::uint8_t> retry_count;
   std::optional<std::uint8_t> rnr_retry;
   std::optional<std::uint8_t> dscp;
+  std::optional<std::uint8_t> service_level;       ///< of InfiniBand
   std::optional<std::uint8_t> min_rnr_timer;       ///< code of IBTA table 46
   std::optional<std::uint8_t> max_rd_atomic;       ///< READs and atomics outstanding, at most 16
   std::optional<std::uint8_t> max_dest_rd_atomic;  ///< of the other side, here

@@ -22,6 +22,8 @@ struct AddressHandle {
   abi::MacAddress mac{};
   std::uint16_t udp_source_port = 0;
   std::uint8_t dscp = 0;
+  std::uint16_t lid = 0;  ///< of InfiniBand, which needs the next and none of the others
+  std::uint8_t service_level = 0;
 };
 
 /// What a memory window of type 2 is bound to.

@@ -68,7 +68,8 @@ void add_address_segments(BuiltWqe& wqe, Transport transport, const SendRequest&
   if (transport == Transport::kUd && is_send(request.opcode)) {
     const AddressHandle& to = request.to;
     abi::DatagramSegment{
-        request.remote_qkey, request.remote_qpn, to.ip, to.udp_source_port, to.dscp, to.mac}
+        request.remote_qkey, request.remote_qpn, to.ip, to.udp_source_port, to.dscp, to.mac, to.lid,
+        to.service_level}
         .write(add(wqe, abi::DatagramSegment::kBytes));
   }
   if (has_remote_address(request.opcode))

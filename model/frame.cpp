@@ -7,6 +7,7 @@
 
 #include "model/byte_order.h"
 #include "model/icrc.h"
+#include "model/vcrc.h"
 
 namespace rnicsim {
 
@@ -23,6 +24,22 @@ class FrameReader {
  public:
   FrameReader(const std::uint8_t* frame, std::size_t size, Packet& packet)
       : next_(frame), left_(size), packet_(packet) {}
+
+  const char* read_infiniband() {
+    if (left_ < Lrh::kBytes + kVcrcBytes.count()) return "shorter than LRH and VCRC";
+    left_ -= kVcrcBytes.count();
+    if (load_le16(next_ + left_) != vcrc_of(next_, left_)) return "wrong VCRC";
+    if ((next_[0] & 0xf) != 0) return "another link version";
+    const std::size_t size = left_;
+    packet_.link_layer = LinkLayer::kInfiniBand;
+    packet_.lrh = Lrh::read(next_);
+    skip(Lrh::kBytes);
+    if (packet_.lrh.next_header != Lrh::kNextHeaderBth) return "another link next header";
+    if (packet_.lrh.words * std::size_t{4} != size) return "packet length does not fit the frame";
+    packet_.lrh.words = 0;
+    if (const char* error = read_transport()) return error;
+    return read_payload();
+  }
 
   const char* read() {
     if (!take(packet_.eth)) return "shorter than an Ethernet header";
@@ -193,7 +210,8 @@ void write_telemetry(const Packet& packet, std::uint8_t* at) {
     store_be64(at, packet.hop(hop));
 }
 
-void write_roce(const Packet& packet, std::uint8_t* at) {
+/// Headers behind Ethernet's to ICRC, and telemetry.
+void write_packet(const Packet& packet, std::uint8_t* at) {
   at += packet.write_headers(at);
   if (!packet.payload_elided && packet.payload() != nullptr)
     std::copy_n(packet.payload(), packet.payload_length.count(), at);
@@ -202,16 +220,26 @@ void write_roce(const Packet& packet, std::uint8_t* at) {
   if (packet.telemetry_bytes != 0) write_telemetry(packet, at + kIcrcBytes.count());
 }
 
+void write_infiniband(const Packet& packet, std::vector<std::uint8_t>& frame) {
+  frame.assign(packet.frame_bytes().count(), 0);
+  if (packet.kind == FrameKind::kCredit) return packet.credit.write(frame.data());
+  write_packet(packet, frame.data());
+  const std::size_t covered = frame.size() - kVcrcBytes.count();
+  const std::uint16_t vcrc = vcrc_of(frame.data(), covered);
+  store_le16(&frame[covered], static_cast<std::uint16_t>(packet.bad_fcs ? ~vcrc : vcrc));
+}
+
 }  // namespace
 
 void write_frame(const Packet& packet, std::vector<std::uint8_t>& frame, WithFcs with_fcs) {
+  if (packet.link_layer == LinkLayer::kInfiniBand) return write_infiniband(packet, frame);
   const std::size_t without_fcs = (packet.frame_bytes() - kFcsBytes).count();
   frame.assign(without_fcs, 0);
   std::uint8_t* const behind = write_ethernet(packet, frame.data());
   if (packet.kind == FrameKind::kPause)
     packet.pause.write(behind);
   else
-    write_roce(packet, behind);
+    write_packet(packet, behind);
   if (with_fcs == WithFcs::kNo) return;
   const uLong fcs = crc32(0, frame.data(), static_cast<uInt>(without_fcs));
   frame.resize(without_fcs + kFcsBytes.count());
@@ -220,6 +248,10 @@ void write_frame(const Packet& packet, std::vector<std::uint8_t>& frame, WithFcs
 
 const char* read_frame(const std::uint8_t* frame, std::size_t size, Packet& packet) {
   return FrameReader(frame, size, packet).read();
+}
+
+const char* read_infiniband(const std::uint8_t* frame, std::size_t size, Packet& packet) {
+  return FrameReader(frame, size, packet).read_infiniband();
 }
 
 }  // namespace rnicsim

@@ -13,6 +13,8 @@ constexpr std::uint8_t kVersion4NoOptions = 0x45;
 constexpr std::uint16_t kDontFragment = 0x4000;
 constexpr std::size_t kIpv4ChecksumOffset = 10;
 
+constexpr std::uint16_t kLrhLengthMask = 0x7ff;
+
 constexpr std::uint32_t kVersion6 = 0x60000000;
 constexpr std::uint32_t kFlowLabelMask = 0xfffff;
 
@@ -44,6 +46,25 @@ EthernetHeader EthernetHeader::read(const std::uint8_t* at) {
   std::copy_n(at, header.destination.size(), header.destination.begin());
   std::copy_n(at + 6, header.source.size(), header.source.begin());
   header.ether_type = load_be16(at + 12);
+  return header;
+}
+
+void Lrh::write(std::uint8_t* at) const {
+  at[0] = static_cast<std::uint8_t>(virtual_lane << 4);
+  at[1] = static_cast<std::uint8_t>(service_level << 4 | next_header);
+  store_be16(at + 2, destination);
+  store_be16(at + 4, words);
+  store_be16(at + 6, source);
+}
+
+Lrh Lrh::read(const std::uint8_t* at) {
+  Lrh header;
+  header.virtual_lane = at[0] >> 4;
+  header.service_level = at[1] >> 4;
+  header.next_header = at[1] & 3;
+  header.destination = load_be16(at + 2);
+  header.words = load_be16(at + 4) & kLrhLengthMask;
+  header.source = load_be16(at + 6);
   return header;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The headers of a RoCE packet, decoded: Ethernet II, IPv4, UDP, GRH (which is also IPv6's header),
-// and InfiniBand's BTH and extension headers, with their constants (IBTA volume 1, chapters 8.3 and
-// 9.2-9.3; RoCE annexes A16 and A17).
+// The headers of a packet, decoded: Ethernet II, IPv4, UDP, GRH (which is also IPv6's header), and
+// InfiniBand's LRH, BTH and extension headers, with their constants (IBTA volume 1, chapters 7.7,
+// 8.3 and 9.2-9.3; RoCE annexes A16 and A17).
 //
 // `write` produces the bytes of the wire, reserved bits zero; `read` takes them apart; neither
 // knows where the bytes live. `write` of the IPv4 header computes its checksum.
@@ -32,6 +32,7 @@ inline constexpr Bytes kFcsBytes{4};
 inline constexpr Bytes kInterPacketGapBytes{12};
 inline constexpr Bytes kMinFrameBytes{64};  ///< destination address to FCS
 inline constexpr Bytes kIcrcBytes{4};
+inline constexpr Bytes kVcrcBytes{2};
 
 // ---- Ethernet, IPv4, GRH, UDP
 // -----------------------------------------------------------------------
@@ -67,6 +68,26 @@ struct VlanTag {
     return {static_cast<std::uint8_t>(control >> 13), (control & 0x1000) != 0,
             static_cast<std::uint16_t>(control & 0xfff)};
   }
+};
+
+/// Number of a port within its InfiniBand subnet.
+using Lid = std::uint16_t;
+inline constexpr Lid kLastUnicastLid = 0xbfff;
+
+/// Local route header: by what InfiniBand's switches forward. Link version 0; behind it the BTH
+/// (LNH 2, a packet within its subnet).
+struct Lrh {
+  static constexpr std::size_t kBytes = 8;
+  static constexpr std::uint8_t kNextHeaderBth = 2;
+  std::uint8_t virtual_lane = 0;   ///< of the link that the packet is on
+  std::uint8_t service_level = 0;  ///< the same on all links
+  std::uint8_t next_header = kNextHeaderBth;
+  Lid destination = 0;
+  std::uint16_t words = 0;  ///< of four bytes, LRH to ICRC
+  Lid source = 0;
+  void write(std::uint8_t* at) const;
+  /// The link version, which must be 0, is not looked at.
+  static Lrh read(const std::uint8_t* at);
 };
 
 /// Explicit congestion notification (RFC 3168).

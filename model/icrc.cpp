@@ -34,6 +34,11 @@ void mask_grh(std::uint8_t* header) {
 }
 
 void mask_variant_fields(const Packet& packet, std::uint8_t* headers) {
+  if (packet.link_layer == LinkLayer::kInfiniBand) {
+    headers[0] |= 0xf0;               // virtual lane
+    headers[Lrh::kBytes + 4] = 0xff;  // of the BTH, as below
+    return;
+  }
   std::uint8_t* const bth = headers + packet.network_header_bytes();
   packet.has_grh() ? mask_grh(headers) : mask_ipv4(headers);
   if (packet.link_layer == LinkLayer::kRoceV2) {
@@ -50,7 +55,8 @@ std::uint32_t compute_icrc(const Packet& packet) {
   const std::size_t size = packet.write_headers(headers.data());
   mask_variant_fields(packet, headers.data());
   const bool has_bytes = !packet.payload_elided && packet.payload() != nullptr;
-  uLong crc = crc32_of(kAfterPseudoLrh, headers.data(), size);
+  const uLong before = packet.link_layer == LinkLayer::kInfiniBand ? 0 : kAfterPseudoLrh;
+  uLong crc = crc32_of(before, headers.data(), size);
   crc = crc32_of(crc, has_bytes ? packet.payload() : kZeros.data(), packet.payload_length.count());
   crc = crc32_of(crc, kZeros.data(), packet.bth.pad_count);
   return static_cast<std::uint32_t>(crc);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The invariant CRC of RoCE (IBTA 7.8.1, annexes A16 and A17.3.3): Ethernet's CRC-32 over eight
-// bytes of ones that stand for the absent LRH, then IP header and UDP header, or GRH, BTH and
+// The invariant CRC (IBTA 7.8.1, annexes A16 and A17.3.3): Ethernet's CRC-32 over InfiniBand's LRH,
+// or eight bytes of ones that stand for it in RoCE, then IP header and UDP header, or GRH, BTH and
 // extension headers, payload and pad, with the fields that a switch or router may change read as
-// ones: of IPv4 DSCP and ECN, TTL and checksum; of IPv6 and GRH traffic class, flow label and hop
-// limit; UDP's checksum; BTH's byte of FECN and BECN.
+// ones: of the LRH the virtual lane; of IPv4 DSCP and ECN, TTL and checksum; of IPv6 and GRH
+// traffic class, flow label and hop limit; UDP's checksum; BTH's byte of FECN and BECN.
 //
 // Stored on the wire least significant byte first. A packet with elided payload has no bytes to
 // check: seal_icrc and icrc_ok take no time for it, and compute_icrc takes its payload as zeros.

@@ -75,7 +75,9 @@ void DatagramSegment::write(ByteSpan at) const {
   store_be32(at + 8, ip.value());
   store_be16(at + 12, udp_source_port);
   at[14] = dscp;
+  at[15] = service_level;
   std::copy(mac.begin(), mac.end(), at + 16);
+  store_be16(at + 22, lid);
 }
 
 DatagramSegment DatagramSegment::read(ByteView at) {
@@ -85,7 +87,9 @@ DatagramSegment DatagramSegment::read(ByteView at) {
   segment.ip = Ipv4Address(load_be32(at + 8));
   segment.udp_source_port = load_be16(at + 12);
   segment.dscp = at[14];
+  segment.service_level = at[15];
   std::copy_n(at + 16, segment.mac.size(), segment.mac.begin());
+  segment.lid = load_be16(at + 22);
   return segment;
 }
 
@@ -336,8 +340,10 @@ void QpContext::write(ByteSpan at) const {
   at[88] = log_receive_entries;
   at[89] = log_receive_segments;
   at[90] = flags;
+  at[91] = service_level;
   store_be32(at + 92, srqn);
   store_be32(at + 96, receive_consumer);
+  store_be16(at + 100, remote_lid);
 }
 
 QpContext QpContext::read(ByteView at) {
@@ -374,8 +380,10 @@ QpContext QpContext::read(ByteView at) {
   context.log_receive_entries = at[88];
   context.log_receive_segments = at[89];
   context.flags = at[90];
+  context.service_level = at[91];
   context.srqn = load_be32(at + 92);
   context.receive_consumer = load_be32(at + 96);
+  context.remote_lid = load_be16(at + 100);
   return context;
 }
 

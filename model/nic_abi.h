@@ -111,7 +111,8 @@ struct AtomicSegment {
 };
 
 /// 32 B, behind the control segment of an unreliable datagram: the address vector. 0: qkey(32);
-/// 4: qpn(32); 8: IPv4(32); 12: udp source port(16) dscp(8); 16: MAC(48).
+/// 4: qpn(32); 8: IPv4(32); 12: udp source port(16) dscp(8) service level(8); 16: MAC(48); 22:
+/// LID(16). Of InfiniBand the last two of these, of RoCE the others.
 struct DatagramSegment {
   static constexpr std::uint32_t kBytes = 32;
   std::uint32_t qkey = 0;
@@ -120,6 +121,8 @@ struct DatagramSegment {
   std::uint16_t udp_source_port = 0;
   std::uint8_t dscp = 0;
   MacAddress mac{};
+  std::uint16_t lid = 0;
+  std::uint8_t service_level = 0;
   void write(ByteSpan at) const;
   static DatagramSegment read(ByteView at);
 };
@@ -337,7 +340,7 @@ struct TableEntry {
 /// MAC(48) udp source port(16); 64: send producer(16) send consumer(16); 68: work requests
 /// completed(32); 72: dscp(8) min_rnr_timer(8) max_rd_atomic(8) max_dest_rd_atomic(8); 76:
 /// qkey(32); 80: receive ring address(64); 88: log_receive_entries(8) log_receive_segments(8)
-/// flags(8); 92: srqn(32), 0 = none; 96: receives taken(32).
+/// flags(8) service level(8); 92: srqn(32), 0 = none; 96: receives taken(32); 100: remote LID(16).
 struct QpContext {
   static constexpr std::uint32_t kBytes = 256;
   QpState state = QpState::kReset;
@@ -377,6 +380,8 @@ struct QpContext {
   static constexpr std::uint8_t kNotifyDrained = 0x04;  ///< RTS to SQD: event when it has drained
   std::uint32_t srqn = 0;
   std::uint32_t receive_consumer = 0;
+  std::uint16_t remote_lid = 0;    ///< of InfiniBand, in place of IP and MAC address
+  std::uint8_t service_level = 0;  ///< and in place of the DSCP
   void write(ByteSpan at) const;
   static QpContext read(ByteView at);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model/packet.h"
 
+#include <algorithm>
+
 namespace rnicsim {
 
 void Packet::allocate_payload() { payload_ = std::make_unique<std::uint8_t[]>(kMaxPayloadBytes); }
@@ -52,7 +54,11 @@ std::uint8_t* put(const Header& header, std::uint8_t* at, bool present = true) {
 std::size_t Packet::write_headers(std::uint8_t* at) const {
   const auto ip_length = static_cast<std::uint16_t>(ip_bytes().count());
   std::uint8_t* next = at;
-  if (has_grh()) {
+  if (link_layer == LinkLayer::kInfiniBand) {
+    Lrh local = lrh;
+    local.words = static_cast<std::uint16_t>((Lrh::kBytes + ip_length) / 4);
+    next = put(local, next);
+  } else if (has_grh()) {
     next = put(grh(), next);
   } else {
     Ipv4Header ip = ipv4;
@@ -76,6 +82,16 @@ std::size_t Packet::write_headers(std::uint8_t* at) const {
 }
 
 const PacketFields PacketPool::kFresh{};
+
+PacketRef PacketPool::copy(const Packet& packet) {
+  PacketRef made = create();
+  static_cast<PacketFields&>(*made) = packet;
+  made->departed = packet.departed;
+  made->copy_telemetry(packet);
+  if (!packet.payload_elided && packet.payload() != nullptr)
+    std::copy_n(packet.payload(), packet.payload_length.count(), made->payload());
+  return made;
+}
 
 void PacketPool::grow() {
   chunks_.push_back(std::make_unique<Packet[]>(kChunkPackets));

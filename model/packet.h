@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One RoCE packet of the fabric, the pool it comes from, and the one interface that takes it.
+// One packet of the fabric, the pool it comes from, and the one interface that takes it.
 //
 // A packet carries its headers decoded and by value, its payload in a buffer of its own that the
 // pool keeps with it from use to use, and what only the simulation knows: the times when its first
@@ -7,11 +7,16 @@
 // packet whose payload is elided has the same length and the same times, and no bytes. Nothing is
 // allocated per packet once a run is warm.
 //
-// A packet is RoCEv2 over IPv4, RoCEv2 over IPv6 or RoCEv1. All three keep what they have in common
-// in the same fields, under the names that it has in the first. Or it is a frame of MAC control
-// that pauses the other end's sender; then it has Ethernet addresses and `pause`, and no more.
+// A packet is RoCEv2 over IPv4, RoCEv2 over IPv6, RoCEv1 or InfiniBand. The first three keep what
+// they have in common in the same fields, under the names that it has in the first; InfiniBand has
+// an LRH in place of Ethernet, and nothing between that and the BTH. Or it is a frame of MAC
+// control that pauses the other end's sender, with Ethernet addresses, `pause`, and no more; or
+// InfiniBand's flow control packet, which is `credit` alone.
 //
-// Left out: GIDs other than those that follow from a port's addresses.
+// Left out: GIDs other than those that follow from a port's addresses; InfiniBand's GRH, which only
+// packets between subnets need.
+// Approximates: the symbols with which InfiniBand's physical layer delimits packets count as part
+// of its line code, as rates are data rates (2 B a packet: 0.05 % at 4 KiB).
 #pragma once
 
 #include <algorithm>
@@ -21,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/credit_packet.h"
 #include "model/headers.h"
 #include "model/pause_frame.h"
 #include "model/telemetry.h"
@@ -31,8 +37,12 @@ namespace rnicsim {
 
 class PacketPool;
 
-enum class FrameKind : std::uint8_t { kRoce, kPause };
-enum class LinkLayer : std::uint8_t { kRoceV2, kRoceV1 };
+enum class FrameKind : std::uint8_t {
+  kData,
+  kPause,   ///< MAC control
+  kCredit,  ///< flow control of InfiniBand
+};
+enum class LinkLayer : std::uint8_t { kRoceV2, kRoceV1, kInfiniBand };
 enum class IpVersion : std::uint8_t { kIpv4, kIpv6 };
 /// How a port's GID follows from its addresses.
 enum class GidKind : std::uint8_t { kIpv4Mapped, kLinkLocal, kUniqueLocal };
@@ -40,7 +50,23 @@ enum class GidKind : std::uint8_t { kIpv4Mapped, kLinkLocal, kUniqueLocal };
 /// Of GRH, or IP and UDP.
 constexpr std::size_t network_header_bytes(LinkLayer link_layer, IpVersion ip_version) {
   if (link_layer == LinkLayer::kRoceV1) return Grh::kBytes;
+  if (link_layer == LinkLayer::kInfiniBand) return 0;
   return UdpHeader::kBytes + (ip_version == IpVersion::kIpv6 ? Grh::kBytes : Ipv4Header::kBytes);
+}
+/// Around that: Ethernet header and FCS, or LRH and VCRC.
+constexpr Bytes link_header_bytes(LinkLayer link_layer) {
+  return link_layer == LinkLayer::kInfiniBand ? Bytes(Lrh::kBytes) + kVcrcBytes
+                                              : Bytes(EthernetHeader::kBytes) + kFcsBytes;
+}
+/// What the wire carries before and behind each frame.
+constexpr Bytes preamble_bytes(LinkLayer link_layer) {
+  return link_layer == LinkLayer::kInfiniBand ? Bytes(0) : kPreambleBytes;
+}
+constexpr Bytes gap_bytes(LinkLayer link_layer) {
+  return link_layer == LinkLayer::kInfiniBand ? Bytes(0) : kInterPacketGapBytes;
+}
+constexpr Bytes min_frame_bytes(LinkLayer link_layer) {
+  return link_layer == LinkLayer::kInfiniBand ? Bytes(0) : kMinFrameBytes;
 }
 
 /// An AtomicETH without the address and the key, which it has in common with a RETH.
@@ -54,20 +80,24 @@ struct PacketFields {
   PacketFields() {
   }  // NOLINT(modernize-use-equals-default): the union's members have initial values
 
-  EthernetHeader eth;  ///< ether_type is not kept: it follows from link layer and IP version
-  FrameKind kind = FrameKind::kRoce;
+  union {
+    EthernetHeader eth{};  ///< ether_type is not kept: it follows from link layer and IP version
+    Lrh lrh;               ///< of InfiniBand; nor is its length
+  };
+  FrameKind kind = FrameKind::kData;
   bool tagged = false;  ///< has an 802.1Q tag
   VlanTag vlan;
   LinkLayer link_layer = LinkLayer::kRoceV2;
   IpVersion ip_version = IpVersion::kIpv4;  ///< of RoCEv2
   std::uint8_t priority = 0;                ///< traffic class in the port or switch that holds it
-  bool bad_fcs = false;                     ///< damaged on a link; the next port drops it
+  bool bad_fcs = false;                     ///< or VCRC: damaged on a link; the next port drops it
   /// total_length is not kept: it follows from the packet when bytes are wanted. Of IPv6 and
   /// RoCEv1: DSCP and ECN are the traffic class, ttl the hop limit, the addresses those behind
   /// mapped GIDs.
   union {
     Ipv4Header ipv4{};
-    PauseFrame pause;  ///< of FrameKind::kPause, which has none
+    PauseFrame pause;     ///< of FrameKind::kPause, which has none
+    CreditPacket credit;  ///< of FrameKind::kCredit
   };
   /// Nor is length. The flow label of IPv6 and RoCEv1 follows from the source port, so that one
   /// field tells flows apart in all three.
@@ -85,7 +115,8 @@ struct PacketFields {
   /// The invariant CRC on the wire, as model/icrc computes it. Of a packet with elided payload: how
   /// it differs (xor) from the right one, so that 0 is undamaged and nobody need read bytes.
   std::uint32_t icrc = 0;
-  std::uint16_t ingress = 0;  ///< port by which the switch that holds it took it in
+  /// Port by which the switch that holds it took it in; from kFlooded on the number of its copies.
+  std::uint16_t ingress = 0;
   bool payload_elided = false;
   GidKind gid_kind = GidKind::kIpv4Mapped;  ///< of RoCEv1 and RoCEv2 over IPv6
   Time head;                                ///< first bit of the frame passes the point of delivery
@@ -97,7 +128,7 @@ struct PacketFields {
 class Packet : public PacketFields {
  public:
   static constexpr std::size_t kMaxPayloadBytes = 4096;
-  /// IPv6 to the longest extension headers.
+  /// IPv6, which is longer than an LRH, to the longest extension headers.
   static constexpr std::size_t kMaxHeaderBytes =
       Grh::kBytes + UdpHeader::kBytes + Bth::kBytes + kMaxExtensionBytes;
   static constexpr std::size_t kMaxHops = 15;  ///< four bits of the telemetry's header
@@ -107,6 +138,8 @@ class Packet : public PacketFields {
   Time departed = Time::never();
   /// Of in-band telemetry, behind the IP packet; 0: carries none.
   std::uint8_t telemetry_bytes = 0;
+
+  static constexpr std::uint16_t kFlooded = 0x8000;
 
   Packet() = default;
   Packet(const Packet&) = delete;
@@ -126,6 +159,9 @@ class Packet : public PacketFields {
   /// Null if nothing was ever written.
   const std::uint8_t* payload() const { return payload_.get(); }
 
+  /// The last switch did not know where to, so that it has come to others as well.
+  bool is_flooded() const { return ingress >= kFlooded; }
+
   AtomicEth atomic_eth() const {
     return {reth.virtual_address, reth.r_key, atomic.swap_or_add, atomic.compare};
   }
@@ -140,7 +176,8 @@ class Packet : public PacketFields {
     return ip_version == IpVersion::kIpv6 ? kEtherTypeIpv6 : kEtherTypeIpv4;
   }
   bool has_grh() const {
-    return link_layer == LinkLayer::kRoceV1 || ip_version == IpVersion::kIpv6;
+    return link_layer == LinkLayer::kRoceV1 ||
+           (ip_version == IpVersion::kIpv6 && link_layer != LinkLayer::kInfiniBand);
   }
   /// GRH of RoCEv1, IPv6 header of RoCEv2, with lengths. REQUIRES: has_grh().
   Grh grh() const;
@@ -148,7 +185,7 @@ class Packet : public PacketFields {
     return rnicsim::network_header_bytes(link_layer, ip_version);
   }
 
-  /// Length of the IP packet, or what is one in RoCEv1: headers, payload, pad, ICRC.
+  /// Length of the IP packet, or what is one elsewhere: headers, payload, pad, ICRC.
   Bytes ip_bytes() const {
     return Bytes(network_header_bytes() + Bth::kBytes + extension_bytes(bth)) + payload_length +
            Bytes(bth.pad_count) + kIcrcBytes;
@@ -157,14 +194,19 @@ class Packet : public PacketFields {
   Bytes ethernet_bytes() const {
     return Bytes(EthernetHeader::kBytes + (tagged ? VlanTag::kBytes : 0));
   }
-  /// Ethernet frame with FCS, without preamble and gap; at least 64 B.
+  /// Ethernet frame with FCS, without preamble and gap; at least 64 B. Of InfiniBand the packet
+  /// with LRH and VCRC.
   Bytes frame_bytes() const {
-    if (kind == FrameKind::kPause) return kMinFrameBytes;
+    if (kind != FrameKind::kData)
+      return kind == FrameKind::kPause ? kMinFrameBytes : Bytes(CreditPacket::kBytes);
+    if (link_layer == LinkLayer::kInfiniBand) return Bytes(Lrh::kBytes) + ip_bytes() + kVcrcBytes;
     return std::max(ethernet_bytes() + ip_bytes() + Bytes(telemetry_bytes) + kFcsBytes,
                     kMinFrameBytes);
   }
   /// What the frame takes of the wire: with preamble and gap.
-  Bytes wire_bytes() const { return frame_bytes() + kPreambleBytes + kInterPacketGapBytes; }
+  Bytes wire_bytes() const {
+    return frame_bytes() + preamble_bytes(link_layer) + gap_bytes(link_layer);
+  }
 
   /// From now on each switch adds a record.
   void begin_telemetry() {
@@ -187,8 +229,8 @@ class Packet : public PacketFields {
     telemetry_bytes = static_cast<std::uint8_t>(telemetry_bytes + HopTelemetry::kRecordBytes);
   }
 
-  /// Writes IP header or GRH to last extension header, lengths and checksum filled in, to at most
-  /// kMaxHeaderBytes; returns how many bytes it wrote.
+  /// Writes LRH, IP header or GRH to last extension header, lengths and checksum filled in, to at
+  /// most kMaxHeaderBytes; returns how many bytes it wrote.
   std::size_t write_headers(std::uint8_t* at) const;
 
  private:
@@ -256,6 +298,8 @@ class PacketPool {
     ++outstanding_;
     return PacketRef(packet);
   }
+  /// Another packet with the same fields and payload.
+  PacketRef copy(const Packet& packet);
   /// Packets that somebody still refers to.
   std::size_t outstanding() const { return outstanding_; }
   /// Packets ever made.

@@ -97,6 +97,15 @@ Bytes needed_headroom(const HeadroomDemand& demand) {
          in_cells(demand.largest_frame, demand.cell) * 2;
 }
 
+void add_storm(std::vector<PauseStorm>& storms, const PauseStorm& storm) {
+  if (!storms.empty() && storms.back().where == storm.where && storms.back().what == storm.what &&
+      storms.back().span.since == storm.span.since &&
+      storms.back().span.lasted == storm.span.lasted)
+    storms.back().priorities |= storm.priorities;
+  else
+    storms.push_back(storm);
+}
+
 PauseRequester::PauseRequester(Scheduler& scheduler, const PauseConfig& config, BitRate rate,
                                Callback frame_due)
     : scheduler_(scheduler),
@@ -106,20 +115,45 @@ PauseRequester::PauseRequester(Scheduler& scheduler, const PauseConfig& config, 
       frame_due_(frame_due) {}
 
 void PauseRequester::xoff(std::uint8_t priority) {
-  if (mode_ == PauseMode::kNone || is_xoff(priority)) return;
-  xoff_ = static_cast<std::uint8_t>(xoff_ | 1U << priority);
-  since_[priority] = scheduler_.now();
-  owe(static_cast<std::uint8_t>(1U << priority));
-  if (refreshing_) return;
-  refreshing_ = true;
-  scheduler_.at_daemon(scheduler_.now() + period_, call<&PauseRequester::refresh>(this));
+  if (mode_ == PauseMode::kNone) return;
+  full_ = static_cast<std::uint8_t>(full_ | priority_bit(priority));
+  settle(priority);
 }
 
 void PauseRequester::xon(std::uint8_t priority) {
-  if (!is_xoff(priority)) return;
-  xoff_ = static_cast<std::uint8_t>(xoff_ & ~(1U << priority));
-  total_[priority] += scheduler_.now() - since_[priority];
-  owe(static_cast<std::uint8_t>(1U << priority));
+  full_ = static_cast<std::uint8_t>(full_ & ~priority_bit(priority));
+  settle(priority);
+}
+
+void PauseRequester::jam(std::uint8_t priority) {
+  jammed_ = static_cast<std::uint8_t>(jammed_ | priority_bit(priority));
+  settle(priority);
+}
+
+void PauseRequester::let_go(std::uint8_t priority) {
+  jammed_ = static_cast<std::uint8_t>(jammed_ & ~priority_bit(priority));
+  settle(priority);
+}
+
+void PauseRequester::silence(std::uint8_t priority) {
+  silenced_ = static_cast<std::uint8_t>(silenced_ | priority_bit(priority));
+  settle(priority);
+}
+
+/// Asks for what buffer, fault and watchdog come to together.
+void PauseRequester::settle(std::uint8_t priority) {
+  const bool stop = contains(static_cast<PrioritySet>((full_ | jammed_) & ~silenced_), priority);
+  if (stop == is_xoff(priority)) return;
+  xoff_ = static_cast<std::uint8_t>(xoff_ ^ priority_bit(priority));
+  if (stop)
+    since_[priority] = scheduler_.now();
+  else
+    total_[priority] += scheduler_.now() - since_[priority];
+  if (observer_ != nullptr) observer_->pause_changed({}, priority, stop);
+  owe(static_cast<std::uint8_t>(priority_bit(priority)));
+  if (!stop || refreshing_) return;
+  refreshing_ = true;
+  scheduler_.at_daemon(scheduler_.now() + period_, call<&PauseRequester::refresh>(this));
 }
 
 void PauseRequester::owe(std::uint8_t classes) {
@@ -171,7 +205,11 @@ PauseListener::PauseListener(Scheduler& scheduler, const PauseConfig& config, Bi
 }
 
 void PauseListener::receive(const PauseFrame& frame) {
-  for_each_priority(classes_of(frame), [&](std::uint8_t p) { ++frames_[p]; });
+  const bool global = frame.kind == PauseFrame::Kind::kGlobal;
+  for_each_priority(classes_of(frame), [&](std::uint8_t p) {
+    ++frames_[p];
+    if (frame.quanta[global ? 0 : p] != 0) last_stop_[p] = scheduler_.now();
+  });
   if (ignores_) return;
   coming_.push(frame);
   scheduler_.at(scheduler_.now() + response_, call<&PauseListener::take_effect>(this));
@@ -180,7 +218,8 @@ void PauseListener::receive(const PauseFrame& frame) {
 void PauseListener::take_effect() {
   const PauseFrame frame = coming_.take();
   const bool global = frame.kind == PauseFrame::Kind::kGlobal;
-  for_each_priority(classes_of(frame), [&](std::uint8_t p) {
+  const auto heard = static_cast<PrioritySet>(classes_of(frame) & ~ignored_);
+  for_each_priority(heard, [&](std::uint8_t p) {
     until_[p] = scheduler_.now() + quanta_time(byte_time_, frame.quanta[global ? 0 : p]);
     if (until_[p] > scheduler_.now()) pause(p);
   });
@@ -192,7 +231,7 @@ void PauseListener::pause(std::uint8_t priority) {
     paused_ = static_cast<std::uint8_t>(paused_ | 1U << priority);
     since_[priority] = scheduler_.now();
     ++transitions_[priority];
-    if (observer_ != nullptr) observer_->pause_changed(port_, priority, true);
+    tell(priority, true);
   }
   arm(priority);
 }
@@ -202,11 +241,33 @@ void PauseListener::release() {
   const std::uint8_t before = paused_;
   for_each_priority(before, [&](std::uint8_t p) {
     if (until_[p] > scheduler_.now()) return;
-    paused_ = static_cast<std::uint8_t>(paused_ & ~(1U << p));
+    longest_[p] = longest(p);
     total_[p] += scheduler_.now() - std::exchange(since_[p], Time::never());
-    if (observer_ != nullptr) observer_->pause_changed(port_, p, false);
+    paused_ = static_cast<std::uint8_t>(paused_ & ~(1U << p));
+    tell(p, false);
   });
   if (paused_ != before) resumed_();
+}
+
+PauseSpan PauseListener::longest(std::uint8_t priority) const {
+  const PauseSpan& over = longest_[priority];
+  if (!is_paused(priority)) return over;
+  const PauseSpan open{since_[priority], scheduler_.now() - since_[priority]};
+  return open.lasted > over.lasted ? open : over;
+}
+
+void PauseListener::ignore(std::uint8_t priority, bool yes) {
+  ignored_ = static_cast<std::uint8_t>(yes ? ignored_ | priority_bit(priority)
+                                           : ignored_ & ~priority_bit(priority));
+  if (!yes || !is_paused(priority)) return;
+  until_[priority] = scheduler_.now();
+  release();
+}
+
+void PauseListener::tell(std::uint8_t priority, bool paused) const {
+  for (const Watcher& watcher : watchers_)
+    if (watcher.observer != nullptr)
+      watcher.observer->pause_changed(watcher.port, priority, paused);
 }
 
 /// A timer that runs already and not for longer than this one does for both.
@@ -235,7 +296,10 @@ void PauseListener::report(const MetricScope& scope) const {
     scope.count(name, frames_[p], "pause frames received for this priority, to stop or to go on");
     scope.count(name + "_transition", transitions_[p], "times that this priority was stopped");
     scope.time(name + "_duration", total_[p] + open, "time in which this priority was stopped");
+    scope.time(name + "_longest", longest(p).lasted, "the longest of these times");
   }
+  if (std::any_of(frames_.begin(), frames_.end(), [](std::uint64_t frames) { return frames != 0; }))
+    scope.time("rx_pause_response", response_, "from the last bit of a pause frame to its effect");
 }
 
 }  // namespace rnicsim

@@ -15,6 +15,8 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "model/callback.h"
 #include "model/config_reader.h"
@@ -42,6 +44,35 @@ std::uint32_t pause_response_quanta(BitRate rate);
 /// The same in time, or what the configuration says instead.
 Time pause_response_time(const PauseConfig& config, BitRate rate);
 
+/// A time without a break in which a class was stopped.
+struct PauseSpan {
+  Time since;
+  Time lasted;
+};
+
+/// A port that was paused for too long, for the report.
+struct PauseStorm {
+  std::string where;
+  std::string what;  ///< "was paused by B for 5 ms"
+  PauseSpan span;
+  std::uint8_t priorities = 0;  ///< bit by bit
+};
+
+/// Priorities of a port whose spans are the same are one storm.
+void add_storm(std::vector<PauseStorm>& storms, const PauseStorm& storm);
+
+/// Told when a class of a port has stopped or goes on: of a listener, that the port obeys; of a
+/// requester, that it asks for it.
+class PauseObserver {
+ public:
+  struct Port {
+    std::uint32_t node = 0;  ///< of the topology
+    std::uint32_t port = 0;
+  };
+  virtual ~PauseObserver() = default;
+  virtual void pause_changed(Port port, std::uint8_t priority, bool paused) = 0;
+};
+
 /// What arrives after a buffer has asked for a pause, at most.
 struct HeadroomDemand {
   BitRate rate;
@@ -68,8 +99,16 @@ class PauseRequester {
   void repeat() {
     if (xoff_ != 0) owe(xoff_);
   }
+  /// A fault: the class stays XOFF whatever the buffer says, until it is let go.
+  void jam(std::uint8_t priority);
+  void let_go(std::uint8_t priority);
+  /// The class is XON from now on, for good.
+  void silence(std::uint8_t priority);
   bool is_xoff(std::uint8_t priority) const { return (xoff_ >> priority & 1) != 0; }
   bool any_xoff() const { return xoff_ != 0; }
+  /// Since when the class has been XOFF. REQUIRES: is_xoff().
+  Time xoff_since(std::uint8_t priority) const { return since_[priority]; }
+  void observe(PauseObserver* observer) { observer_ = observer; }
 
   bool frame_is_due() const { return due_ != 0; }
   /// The frame that says what has changed or must be repeated. REQUIRES: frame_is_due().
@@ -79,6 +118,7 @@ class PauseRequester {
   void report(const MetricScope& scope) const;
 
  private:
+  void settle(std::uint8_t priority);
   void owe(std::uint8_t classes);
   void refresh();
 
@@ -87,23 +127,16 @@ class PauseRequester {
   std::uint16_t quanta_;
   Time period_;  ///< half the time that a frame stops its receiver for
   Callback frame_due_;
-  std::uint8_t xoff_ = 0;  ///< bit p: class p is asked to stop
+  PauseObserver* observer_ = nullptr;
+  std::uint8_t xoff_ = 0;      ///< bit p: class p is asked to stop
+  std::uint8_t full_ = 0;      ///< so the buffer wants it
+  std::uint8_t jammed_ = 0;    ///< a fault does
+  std::uint8_t silenced_ = 0;  ///< and nobody is heard
   std::uint8_t due_ = 0;
   bool refreshing_ = false;
   std::array<std::uint64_t, kPriorities> frames_{};
   std::array<Time, kPriorities> since_{};
   std::array<Time, kPriorities> total_{};
-};
-
-/// Told when a class of a port has stopped or goes on.
-class PauseObserver {
- public:
-  struct Port {
-    std::uint32_t node = 0;  ///< of the topology
-    std::uint32_t port = 0;
-  };
-  virtual ~PauseObserver() = default;
-  virtual void pause_changed(Port port, std::uint8_t priority, bool paused) = 0;
 };
 
 class PauseListener {
@@ -119,10 +152,15 @@ class PauseListener {
   /// Since when the class has been paused without a break; never() if it is not.
   Time paused_since(std::uint8_t priority) const { return since_[priority]; }
   Time response_time() const { return response_; }
-  /// Shows it to `observer` as that of `port`.
+  /// The longest that the class has been paused without a break.
+  PauseSpan longest(std::uint8_t priority) const;
+  /// When the last frame came that stops the class; zero: none has.
+  Time last_stop(std::uint8_t priority) const { return last_stop_[priority]; }
+  /// Frames of that class count and stop nothing; what is paused goes on.
+  void ignore(std::uint8_t priority, bool yes);
+  /// Shows it to `observer` as that of `port`. REQUIRES: two observers at most.
   void observe(PauseObserver* observer, PauseObserver::Port port) {
-    observer_ = observer;
-    port_ = port;
+    watchers_[watchers_[0].observer == nullptr ? 0 : 1] = {observer, port};
   }
 
   void report(const MetricScope& scope) const;
@@ -131,6 +169,7 @@ class PauseListener {
   void take_effect();
   void pause(std::uint8_t priority);
   void release();
+  void tell(std::uint8_t priority, bool paused) const;
   void expire(std::uint64_t priority);
   void arm(std::uint8_t priority);
 
@@ -139,13 +178,19 @@ class PauseListener {
   Time response_;
   ByteTime byte_time_;
   Callback resumed_;
-  PauseObserver* observer_ = nullptr;
-  PauseObserver::Port port_;
+  struct Watcher {
+    PauseObserver* observer = nullptr;
+    PauseObserver::Port port;
+  };
+  std::array<Watcher, 2> watchers_;
   Ring<PauseFrame> coming_;  ///< have arrived and not taken effect
   std::uint8_t paused_ = 0;
+  std::uint8_t ignored_ = 0;
   std::array<Time, kPriorities> until_{};
   std::array<Time, kPriorities> armed_;  ///< when its next timer runs out; never(): none does
   std::array<Time, kPriorities> since_;
+  std::array<Time, kPriorities> last_stop_{};
+  std::array<PauseSpan, kPriorities> longest_{};  ///< of those that are over
   std::array<std::uint64_t, kPriorities> frames_{};
   std::array<std::uint64_t, kPriorities> transitions_{};
   std::array<Time, kPriorities> total_{};

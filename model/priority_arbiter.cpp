@@ -18,6 +18,14 @@ void PriorityWeight::describe(Fields& fields) {
                           "its share of what strict priorities leave, against those of the others");
 }
 
+std::string text_of(PrioritySet priorities) {
+  std::string text;
+  for_each_priority(priorities, [&](std::uint8_t priority) {
+    text += (text.empty() ? "" : ", ") + std::to_string(priority);
+  });
+  return text;
+}
+
 PrioritySet set_of(const std::vector<std::uint8_t>& priorities) {
   unsigned set = 0;
   for (const std::uint8_t priority : priorities) set |= priority_bit(priority);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "model/config_reader.h"
@@ -36,6 +37,8 @@ void for_each_priority(PrioritySet set, Function function) {
     function(static_cast<std::uint8_t>(__builtin_ctz(left)));
 }
 PrioritySet set_of(const std::vector<std::uint8_t>& priorities);
+/// "3, 5"
+std::string text_of(PrioritySet priorities);
 /// A field that lists priorities.
 void describe_priorities(Fields& fields, const char* name, std::vector<std::uint8_t>& priorities,
                          const char* text);

@@ -18,9 +18,18 @@ void PriorityMapConfig::describe(Fields& fields) {
                  "must have PCPs from 0 to 7");
 }
 
-PriorityMap::PriorityMap(const PriorityMapConfig& config) : from_(config.from) {
+PriorityMap PriorityMap::of_service_levels(std::uint8_t lanes) {
+  PriorityMap map;
+  map.from_ = Source::kServiceLevel;
+  for (std::size_t i = 0; i < map.by_value_.size(); ++i)
+    map.by_value_[i] = static_cast<std::uint8_t>(i % lanes);
+  return map;
+}
+
+PriorityMap::PriorityMap(const PriorityMapConfig& config)
+    : from_(config.from == PriorityFrom::kDscp ? Source::kDscp : Source::kPcp) {
   for (std::size_t i = 0; i < by_value_.size(); ++i)
-    by_value_[i] = static_cast<std::uint8_t>(from_ == PriorityFrom::kDscp ? i >> 3 : i & 7);
+    by_value_[i] = static_cast<std::uint8_t>(from_ == Source::kDscp ? i >> 3 : i & 7);
   for (const PriorityMapEntry& entry : config.map) by_value_[entry.value] = entry.priority;
 }
 

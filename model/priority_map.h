@@ -2,7 +2,8 @@
 // Ingress classification: which of the eight priorities a frame has, by the DSCP of its IP header
 // (traffic class of GRH and IPv6) or by the PCP of its 802.1Q tag. If nothing else is said, the
 // upper three bits of the DSCP (class selector, RFC 2474), and a tag's PCP as it is; frames without
-// a tag have priority 0 where the PCP counts.
+// a tag have priority 0 where the PCP counts. On InfiniBand's links the priority is the virtual
+// lane, and that the packet's service level modulo the number of lanes.
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "model/config_reader.h"
+#include "model/nic_abi.h"
 #include "model/packet.h"
 #include "model/pause_frame.h"
 
@@ -32,17 +34,25 @@ struct PriorityMapConfig {
 class PriorityMap {
  public:
   explicit PriorityMap(const PriorityMapConfig& config);
+  static PriorityMap of_service_levels(std::uint8_t lanes);
+
   std::uint8_t of(const Packet& packet) const {
-    if (from_ == PriorityFrom::kPcp && packet.tagged) return by_value_[packet.vlan.priority & 7];
-    return of_untagged(packet.ipv4.dscp);
+    if (from_ == Source::kDscp) return by_value_[packet.ipv4.dscp & 63];
+    if (from_ == Source::kServiceLevel) return by_value_[packet.lrh.service_level & 15];
+    return packet.tagged ? by_value_[packet.vlan.priority & 7] : std::uint8_t{0};
   }
-  /// Of a frame without a tag.
-  std::uint8_t of_untagged(std::uint8_t dscp) const {
-    return from_ == PriorityFrom::kDscp ? by_value_[dscp & 63] : std::uint8_t{0};
+  /// Of a queue pair whose frames have no tag.
+  std::uint8_t of(const abi::QpContext& context) const {
+    if (from_ == Source::kDscp) return by_value_[context.dscp & 63];
+    if (from_ == Source::kServiceLevel) return by_value_[context.service_level & 15];
+    return 0;
   }
 
  private:
-  PriorityFrom from_;
+  enum class Source : std::uint8_t { kDscp, kPcp, kServiceLevel };
+  PriorityMap() = default;
+
+  Source from_ = Source::kDscp;
   std::array<std::uint8_t, 64> by_value_{};
 };
 

@@ -78,7 +78,7 @@ bool Acknowledger::is_coalesced(const InboundRequest& request, const InboundRequ
 
 /// True: the port's response queue is full; drain() when it is not.
 bool Acknowledger::wait_for_port(const abi::QpContext& context) {
-  if (w_.mac_tx.has_room_for_response(w_.mac_tx.priority_of_dscp(context.dscp))) return false;
+  if (w_.mac_tx.has_room_for_response(w_.mac_tx.priority_of(context))) return false;
   if (!waits_for_port_) port_since_ = w_.scheduler.now();
   waits_for_port_ = true;
   return true;

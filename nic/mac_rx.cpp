@@ -16,9 +16,13 @@ void MacRxConfig::describe(Fields& fields) {
 
 namespace {
 
+const char* wrong_check_of(const Packet& packet) {
+  return packet.link_layer == LinkLayer::kInfiniBand ? "dropped: wrong VCRC" : "dropped: wrong FCS";
+}
+
 /// Why the checks of the port drop a packet; null if they do not.
 const char* damage_of(const Packet& packet) {
-  if (packet.bad_fcs) return "dropped: wrong FCS";
+  if (packet.bad_fcs) return wrong_check_of(packet);
   return icrc_ok(packet) ? nullptr : "dropped: wrong ICRC";
 }
 
@@ -28,7 +32,8 @@ MacRx::MacRx(const Wiring& wiring, const MacRxConfig& config, const PortConfig& 
     : scheduler_(wiring.scheduler),
       config_(config),
       mac_tx_(wiring.mac_tx),
-      lossless_(port.lossless_set()),
+      credit_(mac_tx_.credit()),
+      lossless_(credit_ == nullptr ? port.lossless_set() : PrioritySet{0}),
       parser_(wiring.clock, config.parser),
       name_(wiring.name) {
   const auto priorities = static_cast<std::uint64_t>(__builtin_popcount(lossless_));
@@ -47,7 +52,7 @@ void MacRx::receive(PacketRef packet) {
   const Bytes frame = packet->frame_bytes();
   ++packets_;
   bytes_ += frame;
-  if (packet->kind == FrameKind::kPause) return receive_pause(*packet);
+  if (packet->kind != FrameKind::kData) return receive_control(*packet);
   probe(now, ProbeKind::kPacketReceived, packet->work_request, packet->id,
         static_cast<std::uint64_t>(packet->head.ps()), frame.count());
   const char* damage = damage_of(*packet);
@@ -56,21 +61,16 @@ void MacRx::receive(PacketRef packet) {
     ++crc_errors_;
     return;
   }
-  if (damage != nullptr) {
-    ++icrc_errors_;
+  if (packet->is_flooded() && packet->eth.destination != mac_tx_.mac()) {
+    ++wrong_address_;
     return;
   }
+  if (damage != nullptr) return refuse(*packet, icrc_errors_);
   const Bth& bth = packet->bth;
   // What RC leaves undefined is the responder's to refuse (IBTA 9.7.4.1.4), others drop it.
   const bool known = bth.transport == WireTransport::kRc || is_defined(bth.transport, bth.opcode);
-  if (!known) {
-    ++unknown_opcodes_;
-    return;
-  }
-  if (bth.transport == WireTransport::kCnp) {
-    notifications_->receive(std::move(packet), parser_.enter(now));
-    return;
-  }
+  if (!known) return refuse(*packet, unknown_opcodes_);
+  if (bth.transport == WireTransport::kCnp) return notify(std::move(packet));
   if (!take_room(*packet, frame)) {
     ++discards_;
     return;
@@ -82,17 +82,37 @@ void MacRx::receive(PacketRef packet) {
     responder_->receive(std::move(packet), ready);
 }
 
-void MacRx::receive_pause(const Packet& packet) {
+void MacRx::receive_control(const Packet& packet) {
   tap(packet, packet.tail, PacketDirection::kInbound,
-      packet.bad_fcs ? "dropped: wrong FCS" : nullptr);
+      packet.bad_fcs ? wrong_check_of(packet) : nullptr);
   if (packet.bad_fcs)
     ++crc_errors_;
+  else if (packet.kind == FrameKind::kCredit)
+    credit_->receive(packet.credit);
   else
     mac_tx_.pause_listener().receive(packet.pause);
 }
 
+/// Needs no room.
+void MacRx::refuse(const Packet& packet, std::uint64_t& counter) {
+  ++counter;
+  if (credit_ != nullptr) credit_->pass(packet.lrh.virtual_lane, packet.frame_bytes());
+}
+
+/// A CNP. Needs none either.
+void MacRx::notify(PacketRef packet) {
+  if (credit_ != nullptr) credit_->pass(packet->lrh.virtual_lane, packet->frame_bytes());
+  notifications_->receive(std::move(packet), parser_.enter(scheduler_.now()));
+}
+
 /// False: it is of a lossy priority and there is none.
 bool MacRx::take_room(const Packet& packet, Bytes frame) {
+  if (credit_ != nullptr) {
+    credit_->take(packet.lrh.virtual_lane, frame);
+    occupied_ += frame;
+    most_occupied_ = std::max(most_occupied_, occupied_);
+    return true;
+  }
   const std::uint8_t priority = mac_tx_.priority_of(packet);
   const bool lossless = contains(lossless_, priority);
   const Bytes taken = occupied_ + frame;
@@ -125,6 +145,8 @@ void MacRx::report(const MetricScope& scope) const {
   scope.bytes("rx_bytes", bytes_, "bytes of Ethernet frames received, with FCS");
   scope.count("rx_crc_errors", crc_errors_, "frames dropped because their FCS was wrong");
   scope.count("rx_icrc_errors", icrc_errors_, "packets dropped because their ICRC was wrong");
+  scope.count("rx_wrong_address", wrong_address_,
+              "flooded frames dropped: they were for somebody else");
   scope.count("rx_unknown_opcodes", unknown_opcodes_,
               "packets dropped: no opcode of this transport");
   scope.count("rx_discards_phy", discards_,

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The receive side of the Ethernet port: receive buffer, FCS and ICRC check, parser. A packet takes
-// its frame's bytes of the buffer from its last bit until the responder has handed its payload to
-// PCIe (or the packet needed none), or the completer is done with it.
+// The receive side of the port, Ethernet's or InfiniBand's: receive buffer, FCS and ICRC check,
+// parser. A packet takes its frame's bytes of the buffer from its last bit until the responder has
+// handed its payload to PCIe (or the packet needed none), or the completer is done with it.
 //
 // Flow control: when all but the headroom of the lossless priorities is taken, the priority of a
 // packet that comes is paused; when a frame's length below that is free again, all go on. So a slow
 // host, PCIe or translation becomes a pause on the wire. A packet of a lossy priority is dropped
 // when it would take from the headroom; a lossless one that finds no room at all ends the run as a
-// lossless drop.
+// lossless drop. On InfiniBand's links every virtual lane has its share of the buffer, for which
+// the sender needs credit (model/credit); nothing is dropped and nothing paused.
+//
+// A frame that a switch flooded is dropped unless it is for this port; others are never delivered
+// to a wrong one.
 //
 // Congestion notifications go to congestion_unit and take no buffer. Responses go to the completer,
 // everything else that RC says, or that another transport has, to
@@ -60,9 +64,22 @@ class MacRx : public PacketSink {
   /// Nobody needs the buffer of a packet any longer.
   void release(const Packet& packet) {
     occupied_ -= packet.frame_bytes();
+    if (credit_ != nullptr) credit_->give_back(packet.lrh.virtual_lane, packet.frame_bytes());
     if (occupied_ <= xon_ && mac_tx_.pause_requester().any_xoff()) go_on();
   }
+  /// From now on its packets are dropped where there is no room, and nobody is paused for them.
+  void make_lossy(std::uint8_t priority) {
+    lossless_ = static_cast<PrioritySet>(lossless_ & ~priority_bit(priority));
+  }
   Bytes occupied() const { return occupied_; }
+  /// What a packet takes of the buffer, or of its virtual lane's.
+  Bytes room_of(const Packet& packet) const {
+    return credit_ == nullptr ? packet.frame_bytes() : credit_->room_of(packet.frame_bytes());
+  }
+  /// What may stay in the buffer without holding up what comes.
+  Bytes spare_room() const {
+    return credit_ == nullptr ? config_.receive_buffer : credit_->spare_room();
+  }
   std::uint64_t received() const { return packets_; }
   std::uint64_t received_bytes() const { return bytes_.count(); }
 
@@ -71,7 +88,9 @@ class MacRx : public PacketSink {
   void report(const MetricScope& scope) const;
 
  private:
-  void receive_pause(const Packet& packet);
+  void receive_control(const Packet& packet);
+  void refuse(const Packet& packet, std::uint64_t& counter);
+  void notify(PacketRef packet);
   bool take_room(const Packet& packet, Bytes frame);
   void go_on();
   [[noreturn]] void overflow(Bytes wanted) const;
@@ -79,6 +98,7 @@ class MacRx : public PacketSink {
   Scheduler& scheduler_;
   MacRxConfig config_;
   MacTx& mac_tx_;
+  CreditLink* credit_;  ///< null on Ethernet
   PrioritySet lossless_;
   Bytes xoff_;  ///< what lossless priorities may take before they are paused, and lossy ones at all
   Bytes xon_;
@@ -95,6 +115,7 @@ class MacRx : public PacketSink {
   std::uint64_t icrc_errors_ = 0;
   std::uint64_t unknown_opcodes_ = 0;
   std::uint64_t discards_ = 0;
+  std::uint64_t wrong_address_ = 0;
 };
 
 }  // namespace rnicsim

@@ -12,19 +12,45 @@ void MacTxConfig::describe(Fields& fields) {
                "acknowledgements and responses of a priority that wait for the wire");
 }
 
+namespace {
+
+/// InfiniBand's links have credits instead.
+PauseConfig pause_of(const PortConfig& port, LinkLayer link_layer) {
+  PauseConfig pause = port.pause;
+  if (link_layer == LinkLayer::kInfiniBand) pause.mode = PauseMode::kNone;
+  return pause;
+}
+PriorityMap priorities_of(const PortConfig& port, LinkLayer link_layer,
+                          const CreditConfig& credit) {
+  return link_layer == LinkLayer::kInfiniBand ? PriorityMap::of_service_levels(credit.data_lanes)
+                                              : PriorityMap(port.priorities);
+}
+
+}  // namespace
+
 MacTx::MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& port)
     : scheduler_(wiring.scheduler),
       pool_(wiring.packets),
       mac_(wiring.mac),
+      link_layer_(wiring.link_layer),
       config_(config),
-      priorities_(port.priorities),
+      priorities_(priorities_of(port, link_layer_, wiring.credit)),
       vlan_(port.vlan),
       wire_(wiring.rate),
-      preamble_(wire_.byte_time().of(kPreambleBytes)),
-      gap_(wire_.byte_time().of(kInterPacketGapBytes)),
+      preamble_(wire_.byte_time().of(preamble_bytes(link_layer_))),
+      gap_(wire_.byte_time().of(gap_bytes(link_layer_))),
       arbiter_(port.weights),
-      requester_(wiring.scheduler, port.pause, wiring.rate, call<&MacTx::arm>(this)),
-      listener_(wiring.scheduler, port.pause, wiring.rate, call<&MacTx::arm>(this)) {}
+      requester_(wiring.scheduler, pause_of(port, link_layer_), wiring.rate,
+                 call<&MacTx::arm>(this)),
+      listener_(wiring.scheduler, pause_of(port, link_layer_), wiring.rate,
+                call<&MacTx::arm>(this)) {
+  if (link_layer_ == LinkLayer::kInfiniBand)
+    credit_ = std::make_unique<CreditLink>(
+        CreditLink::Wiring{wiring.scheduler, wiring.rate, wiring.receive_buffer,
+                           "mac_rx.receive_buffer", wiring.largest_packet, wiring.name,
+                           call<&MacTx::arm>(this)},
+        wiring.credit);
+}
 
 /// When the first of them may leave.
 Time MacTx::Queues::ready() const {
@@ -49,6 +75,7 @@ void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch) {
     packet->vlan.priority = priority;
     packet->vlan.id = *vlan_;
   }
+  if (credit_ != nullptr) packet->lrh.virtual_lane = priority;
   auto& waiting = queues_[priority].at(queue);
   waiting.push({std::move(packet), ready, epoch});
   nonempty_ = static_cast<PrioritySet>(nonempty_ | priority_bit(priority));
@@ -59,7 +86,8 @@ void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch) {
 
 /// One event for the earliest time at which something may start.
 void MacTx::arm() {
-  Time ready = requester_.frame_is_due() ? scheduler_.now() : Time::never();
+  note_held_up();
+  Time ready = control_is_due() ? scheduler_.now() : Time::never();
   for_each_priority(may_send(), [&](std::uint8_t priority) {
     ready = std::min(ready, queues_[priority].ready());
   });
@@ -70,10 +98,20 @@ void MacTx::arm() {
   scheduler_.at(at, call<&MacTx::start>(this));
 }
 
+void MacTx::note_held_up() {
+  const bool held_up = nonempty_ != 0 && (nonempty_ & ~listener_.paused()) == 0;
+  if (held_up == held_up_) return;
+  held_up_ = held_up;
+  if (held_up)
+    scheduler_.hold();
+  else
+    scheduler_.release();
+}
+
 void MacTx::start() {
   const Time now = scheduler_.now();
   if (armed_ == now) armed_ = Time::never();
-  if (wire_.free_at() <= now && !send_pause()) {
+  if (wire_.free_at() <= now && !send_control()) {
     for_each_priority(nonempty_, [&](std::uint8_t priority) {
       drop_void(priority, Queue::kResponse);
       drop_void(priority, Queue::kRequest);
@@ -87,7 +125,15 @@ void MacTx::start() {
   arm();
 }
 
-bool MacTx::send_pause() {
+bool MacTx::send_control() {
+  if (credit_ != nullptr && credit_->packet_is_due()) {
+    PacketRef packet = pool_.create();
+    packet->kind = FrameKind::kCredit;
+    packet->link_layer = link_layer_;
+    packet->credit = credit_->take_packet();
+    put_on_wire(std::move(packet));
+    return true;
+  }
   if (!requester_.frame_is_due()) return false;
   PacketRef packet = pool_.create();
   packet->kind = FrameKind::kPause;
@@ -98,12 +144,20 @@ bool MacTx::send_pause() {
   return true;
 }
 
-PrioritySet MacTx::ready_ones(Time at) const {
+PrioritySet MacTx::ready_ones(Time at) {
   unsigned set = 0;
   for_each_priority(may_send(), [&](std::uint8_t priority) {
-    if (queues_[priority].ready() <= at) set |= priority_bit(priority);
+    if (queues_[priority].ready() <= at && has_credit(priority, at)) set |= priority_bit(priority);
   });
   return static_cast<PrioritySet>(set);
+}
+
+/// REQUIRES: something of this priority is ready.
+bool MacTx::has_credit(std::uint8_t priority, Time at) {
+  if (credit_ == nullptr) return true;
+  Queues& queues = queues_[priority];
+  const Waiting& first = queues.at(queues.next(at)).front();
+  return credit_->offer(priority, first.packet->frame_bytes(), first.ready);
 }
 
 void MacTx::send(std::uint8_t priority) {
@@ -115,6 +169,7 @@ void MacTx::send(std::uint8_t priority) {
   const Packet& packet = *waiting.packet;
   const Bytes payload = packet.payload_length;
   count_parts(packet, packet.frame_bytes());
+  if (credit_ != nullptr) credit_->sent(priority, packet.frame_bytes());
   put_on_wire(std::move(waiting.packet));
   freed(which, {payload, priority});
 }
@@ -131,7 +186,7 @@ void MacTx::put_on_wire(PacketRef packet) {
   bytes_ += frame;
   wire_bytes_ += on_wire;
   busy_ += end - now;
-  if (packet->kind == FrameKind::kRoce)
+  if (packet->kind == FrameKind::kData)
     probe(packet->tail, ProbeKind::kPacketSent, packet->work_request, packet->id,
           static_cast<std::uint64_t>(packet->head.ps()), frame.count());
   tap(*packet, packet->tail, PacketDirection::kOutbound);
@@ -162,7 +217,9 @@ void MacTx::freed(Queue queue, Started started) {
 }
 
 void MacTx::count_parts(const Packet& packet, Bytes frame) {
-  const Bytes filled = packet.ethernet_bytes() + packet.ip_bytes() + kFcsBytes;
+  const Bytes filled = link_layer_ == LinkLayer::kInfiniBand
+                           ? frame
+                           : packet.ethernet_bytes() + packet.ip_bytes() + kFcsBytes;
   ++data_packets_;
   payload_bytes_ += packet.payload_length;
   padding_bytes_ += frame - filled + Bytes(packet.bth.pad_count);
@@ -170,10 +227,12 @@ void MacTx::count_parts(const Packet& packet, Bytes frame) {
 }
 
 void MacTx::report(const MetricScope& scope) const {
-  const Bytes pauses = kMinFrameBytes * (packets_ - data_packets_);
-  const Bytes headers = bytes_ - payload_bytes_ - padding_bytes_ - pauses;
-  const std::size_t tag = vlan_ ? VlanTag::kBytes : 0;
-  const Bytes ethernet((EthernetHeader::kBytes + tag + kFcsBytes.count()) * data_packets_);
+  const bool infiniband = credit_ != nullptr;
+  const Bytes control =
+      (infiniband ? Bytes(CreditPacket::kBytes) : kMinFrameBytes) * (packets_ - data_packets_);
+  const Bytes headers = bytes_ - payload_bytes_ - padding_bytes_ - control;
+  const Bytes tag(vlan_ ? VlanTag::kBytes : 0);
+  const Bytes link = (link_header_bytes(link_layer_) + tag) * data_packets_;
   scope.count("tx_packets", packets_, "Ethernet frames sent");
   scope.bytes("tx_bytes", bytes_, "bytes of Ethernet frames sent, with FCS");
   scope.bytes("tx_wire_bytes", wire_bytes_, "the same with preamble and inter-packet gap");
@@ -181,18 +240,25 @@ void MacTx::report(const MetricScope& scope) const {
   scope.bytes("tx_padding_bytes", padding_bytes_,
               "of tx_bytes: what fills words of four bytes and frames of 64");
   scope.bytes("tx_header_bytes", headers, "of tx_bytes: headers, ICRC and FCS");
-  scope.bytes("tx_headers.ethernet", ethernet, "of tx_header_bytes: Ethernet header, tag and FCS");
+  if (infiniband)
+    scope.bytes("tx_headers.local", link, "of tx_header_bytes: LRH and VCRC");
+  else
+    scope.bytes("tx_headers.ethernet", link, "of tx_header_bytes: Ethernet header, tag and FCS");
   scope.bytes("tx_headers.network", network_bytes_, "of tx_header_bytes: IP and UDP, or GRH");
-  scope.bytes("tx_headers.transport", headers - ethernet - network_bytes_,
+  scope.bytes("tx_headers.transport", headers - link - network_bytes_,
               "of tx_header_bytes: BTH, extension headers and ICRC");
-  scope.bytes("tx_pause_bytes", pauses, "of tx_bytes: pause frames");
+  if (infiniband)
+    scope.bytes("tx_flow_control_bytes", control, "of tx_bytes: flow control packets");
+  else
+    scope.bytes("tx_pause_bytes", control, "of tx_bytes: pause frames");
   scope.count("tx_void", void_, "packets that had become void before they left");
   scope.time("tx.busy", busy_, "time the wire was taken by sending");
   scope.time("tx.stalled.wire", waited_,
-             "sum over packets of the wait for the wire, paused or not");
+             "sum over packets of the wait for the wire, paused or without credit or not");
   scope.count("tx.occupancy.max", most_queued_, "most packets waiting in one queue");
   requester_.report(scope);
   listener_.report(scope);
+  if (credit_ != nullptr) credit_->report(scope);
 }
 
 }  // namespace rnicsim

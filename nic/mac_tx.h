@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: MIT
-// The transmit side of the Ethernet port: owns the wire's rate and of each priority two queues,
-// responses before requests (an acknowledgement never waits behind a message), computes the ICRC,
-// and counts preamble, FCS and inter-packet gap as time on the wire. Pause frames that the receive
-// side asks for go first; priorities that the other end has paused wait.
+// The transmit side of the port, Ethernet's or InfiniBand's: owns the wire's rate and of each
+// priority two queues, responses before requests (an acknowledgement never waits behind a message),
+// computes the ICRC, and counts preamble, FCS and inter-packet gap as time on the wire. Pause
+// frames that the receive side asks for go first; priorities that the other end has paused wait. On
+// InfiniBand's links a priority is a virtual lane, and waits when its next packet has no credit;
+// flow control packets go first.
 //
 // An idle port starts a packet at once; otherwise one event stands for the end of the present one.
 // Approximates: the transmit buffer of a packet is free when its first bit leaves (one packet
-// early).
+// early). A response that comes while its virtual lane waits for credit goes when the packet that
+// is waited for could, even if it is shorter.
+//
+// Packets that wait for the end of a pause keep the run alive until then.
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
+#include <string>
 
 #include "model/callback.h"
 #include "model/config_reader.h"
+#include "model/credit.h"
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/packet_tap.h"
@@ -39,6 +47,12 @@ class MacTx {
     PacketPool& packets;
     BitRate rate;
     MacAddress mac;
+    LinkLayer link_layer = LinkLayer::kRoceV2;
+    /// Of InfiniBand: the room for what comes in.
+    CreditConfig credit{};
+    Bytes receive_buffer{};
+    Bytes largest_packet{};
+    std::string name{};
   };
   MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& port);
 
@@ -67,13 +81,16 @@ class MacTx {
   /// whose epoch is over when its turn comes does not leave; its room is free as if it had.
   void enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch = {});
   bool idle() const { return nonempty_ == 0 && !requester_.frame_is_due(); }
+  /// Null on Ethernet.
+  CreditLink* credit() { return credit_.get(); }
   /// Asks the other end's sender to stop or go on.
   PauseRequester& pause_requester() { return requester_; }
   /// What the other end asks for.
   PauseListener& pause_listener() { return listener_; }
   const PauseListener& pause_listener() const { return listener_; }
   std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
-  std::uint8_t priority_of_dscp(std::uint8_t dscp) const { return priorities_.of_untagged(dscp); }
+  std::uint8_t priority_of(const abi::QpContext& context) const { return priorities_.of(context); }
+  const MacAddress& mac() const { return mac_; }
   std::uint64_t sent() const { return packets_; }
   std::uint64_t sent_bytes() const { return bytes_.count(); }
 
@@ -95,11 +112,19 @@ class MacTx {
     Queue next(Time at) const;
     Ring<Waiting>& at(Queue queue) { return of[static_cast<std::size_t>(queue)]; }
   };
-  PrioritySet may_send() const { return static_cast<PrioritySet>(nonempty_ & ~listener_.paused()); }
+  PrioritySet may_send() const {
+    const PrioritySet stalled = credit_ == nullptr ? PrioritySet{0} : credit_->stalled();
+    return static_cast<PrioritySet>(nonempty_ & ~(listener_.paused() | stalled));
+  }
+  bool control_is_due() const {
+    return requester_.frame_is_due() || (credit_ != nullptr && credit_->packet_is_due());
+  }
   void arm();
+  void note_held_up();
   void start();
-  bool send_pause();
-  PrioritySet ready_ones(Time at) const;
+  bool send_control();
+  bool has_credit(std::uint8_t priority, Time at);
+  PrioritySet ready_ones(Time at);
   void drop_void(std::uint8_t priority, Queue queue);
   void freed(Queue queue, Started started);
   void send(std::uint8_t priority);
@@ -110,6 +135,7 @@ class MacTx {
   Scheduler& scheduler_;
   PacketPool& pool_;
   MacAddress mac_;
+  LinkLayer link_layer_;
   MacTxConfig config_;
   PriorityMap priorities_;
   std::optional<std::uint16_t> vlan_;
@@ -123,19 +149,21 @@ class MacTx {
   PriorityArbiter arbiter_;
   PauseRequester requester_;
   PauseListener listener_;
+  std::unique_ptr<CreditLink> credit_;
   std::array<Queues, kPriorities> queues_;
   std::array<std::size_t, kPriorities> responses_{};
   Time armed_ = Time::never();
+  bool held_up_ = false;  ///< a pause has to end before anything goes on
   std::uint64_t packets_ = 0;
-  std::uint64_t data_packets_ = 0;  ///< of these, without pause frames
+  std::uint64_t data_packets_ = 0;  ///< of these, without pause frames and flow control packets
   Bytes bytes_;
   Bytes wire_bytes_;
   Bytes payload_bytes_;
   Bytes padding_bytes_;
-  Bytes network_bytes_;  ///< headers below BTH and above Ethernet
+  Bytes network_bytes_;  ///< headers below BTH and above Ethernet's, or LRH
   Time busy_;
   std::uint64_t void_ = 0;
-  Time waited_;  ///< ready packets waited for the wire, or were paused
+  Time waited_;  ///< ready packets waited for the wire, or were paused, or had no credit
   std::size_t most_queued_ = 0;
 };
 

@@ -64,7 +64,7 @@ void MessageReceiver::take_datagram(InboundRequest& request, NicQueuePair& qp,
   ++messages_;
   owe_completion(request, qp, context);
   request.cqe.source_qpn = packet.deth.source_qp;
-  request.cqe.flags |= abi::Cqe::kGrh;
+  if (packet.link_layer != LinkLayer::kInfiniBand) request.cqe.flags |= abi::Cqe::kGrh;
 }
 
 /// The message is whole: its receive completes when its data have been handed to PCIe.

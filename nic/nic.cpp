@@ -2,6 +2,7 @@
 #include "nic/nic.h"
 
 #include "model/random.h"
+#include "nic/pause_watchdog.h"
 #include "nic/repeater.h"
 
 namespace rnicsim {
@@ -36,6 +37,8 @@ struct Nic::Blocks {
   MacTx mac_tx;
   MacRx mac_rx;
   CongestionUnit congestion;
+  PauseWatchdog pause_watchdog;
+  PauseStorms pause_storms;
   ReorderBuffer reorder_buffer;
   EventQueue event_queue;
   CompletionEvents completion_events;
@@ -70,7 +73,9 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       remote_keys(clock, keys, translations, config.key_checker),
       key_operations(w.scheduler, clock, keys, translations, config.key_operations),
       port(w.identity, w.packets),
-      mac_tx({w.scheduler, w.packets, w.port_rate, w.identity.mac}, config.mac_tx, config.port),
+      mac_tx({w.scheduler, w.packets, w.port_rate, w.identity.mac, w.identity.link_layer, w.credit,
+              config.mac_rx.receive_buffer, w.mtu, path + ".port"},
+             config.mac_tx, config.port),
       mac_rx({w.scheduler,
               clock,
               mac_tx,
@@ -79,6 +84,8 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
              config.mac_rx, config.port),
       congestion({w.scheduler, clock, contexts, qps, port, mac_tx, w.port_rate},
                  config.congestion_control.config),
+      pause_watchdog(w.scheduler, config.port.watchdog, mac_tx.pause_requester(), mac_rx),
+      pause_storms(w.scheduler, config.pause_storm, mac_tx.pause_requester()),
       reorder_buffer(mac_rx, config.reorder_buffer),
       event_queue(w.scheduler, clock, pcie, config.event_queue),
       completion_events(w.scheduler, clock, cq_contexts, event_queue),
@@ -186,7 +193,9 @@ void Nic::attach(ProbeSink* sink, std::uint32_t component) {
 }
 
 std::uint8_t Nic::priority_of(std::uint8_t dscp) const {
-  return blocks_->mac_tx.priority_of_dscp(dscp);
+  abi::QpContext context;
+  context.dscp = dscp;
+  return blocks_->mac_tx.priority_of(context);
 }
 
 Time Nic::paused_since(std::uint8_t priority) const {
@@ -195,6 +204,13 @@ Time Nic::paused_since(std::uint8_t priority) const {
 
 void Nic::observe_pauses(PauseObserver* observer, PauseObserver::Port port) {
   blocks_->mac_tx.pause_listener().observe(observer, port);
+}
+
+Nic::PauseStorm Nic::pause_storm(std::uint8_t priority) const {
+  PauseStorm storm{blocks_->mac_tx.pause_listener().longest(priority),
+                   blocks_->pause_watchdog.stopped(priority)};
+  if (storm.obeyed.lasted < blocks_->pause_watchdog.interval()) storm.obeyed = {};
+  return storm;
 }
 
 void Nic::attach_tap(PacketTap* tap, std::uint32_t number) {
@@ -231,6 +247,7 @@ void Nic::report(const MetricScope& scope) const {
   b.congestion.report(scope.child("congestion_control"));
   b.mac_tx.report(scope.child("port"));
   b.mac_rx.report(scope.child("port"));
+  b.pause_watchdog.report(scope.child("port"));
 }
 
 }  // namespace rnicsim

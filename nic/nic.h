@@ -44,6 +44,7 @@ struct NicWiring {
   Time propagation{};
   Bytes mtu{4200};
   Time peer_response_time{};
+  CreditConfig credit{};  ///< of InfiniBand
 };
 
 class Nic : public sc_core::sc_module {
@@ -71,6 +72,13 @@ class Nic : public sc_core::sc_module {
   /// Of what has this DSCP; and since when the port may not send it, never() if it may.
   std::uint8_t priority_of(std::uint8_t dscp) const;
   Time paused_since(std::uint8_t priority) const;
+  /// Of each priority the longest that the port was paused, and the storm of our own that the
+  /// watchdog ended, if those are storms by the watchdog's interval; else lasted is zero.
+  struct PauseStorm {
+    PauseSpan obeyed;
+    PauseSpan stopped;
+  };
+  PauseStorm pause_storm(std::uint8_t priority) const;
   void report(const MetricScope& scope) const;
 
  private:

@@ -17,6 +17,7 @@
 #include "nic/key_operations.h"
 #include "nic/mac_rx.h"
 #include "nic/mac_tx.h"
+#include "nic/pause_storm.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/port_config.h"
 #include "nic/read_responder.h"
@@ -68,6 +69,7 @@ struct NicConfig {
   MacTxConfig mac_tx;
   MacRxConfig mac_rx;
   std::vector<NicStall> stall;
+  std::vector<PauseStormConfig> pause_storm;
   void describe(Fields& fields);
 };
 

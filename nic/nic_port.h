@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who a NIC port is on the wire, and the packets it makes: Ethernet, network and BTH fields from
-// the queue pair's context, numbered in the order they are made.
+// Who a NIC port is on the wire, and the packets it makes: Ethernet, network and BTH fields, or LRH
+// and BTH fields of InfiniBand, from the queue pair's context, numbered in the order they are made.
 //
 // GIDs follow from the addresses: of RoCEv1 link-local ones, which is the default GID of a port; of
 // RoCEv2 over IPv6 unique local ones, which routers forward. Left out: a port with several GIDs.
@@ -15,6 +15,7 @@ struct PortIdentity {
   std::uint32_t number = 0;  ///< run-wide
   abi::MacAddress mac{};
   abi::Ipv4Address ip;
+  Lid lid = 0;  ///< of InfiniBand
   LinkLayer link_layer = LinkLayer::kRoceV2;
   IpVersion ip_version = IpVersion::kIpv4;  ///< of RoCEv2
 };
@@ -33,6 +34,8 @@ class NicPort {
   const PortIdentity& identity() const { return identity_; }
 
  private:
+  void address(Packet& packet, const abi::QpContext& qp) const;
+
   PortIdentity identity_;
   PacketPool& pool_;
   Ecn ecn_ = Ecn::kNotCapable;

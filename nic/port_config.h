@@ -14,11 +14,20 @@
 
 namespace rnicsim {
 
+/// See nic/pause_watchdog.
+struct PauseWatchdogConfig {
+  enum class Action : std::uint8_t { kAlert, kStopPausing };
+  Time interval = Time::ms(100);
+  Action action = Action::kAlert;
+  void describe(Fields& fields);
+};
+
 struct PortConfig {
   PriorityMapConfig priorities;
   std::vector<std::uint8_t> lossless{3};
   std::vector<PriorityWeight> weights;
   PauseConfig pause;
+  PauseWatchdogConfig watchdog;
   std::optional<Bytes> headroom;
   std::optional<std::uint16_t> vlan;  ///< its frames carry a tag with this VLAN's number
   void describe(Fields& fields);

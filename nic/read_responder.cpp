@@ -43,7 +43,7 @@ void ReadResponder::owes(NicQueuePair& qp) {
 void ReadResponder::queue(std::uint64_t qpn) {
   NicQueuePair& qp = w_.qps.at(Qpn(static_cast<std::uint32_t>(qpn)));
   const abi::QpContext* context = w_.contexts.peek(qp.qpn.value());
-  if (context != nullptr) qp.priority = w_.mac_tx.priority_of_dscp(context->dscp);
+  if (context != nullptr) qp.priority = w_.mac_tx.priority_of(*context);
   turns_[qp.priority].push({&qp, orders_++});
   waiting_ = static_cast<PrioritySet>(waiting_ | priority_bit(qp.priority));
   kick();

@@ -31,6 +31,11 @@ PacketRef& ReorderBuffer::slot(ReorderWindow& window, Psn psn) const {
   return window.slots[psn.value() & (window.slots.size() - 1)];
 }
 
+ReorderBuffer::ReorderBuffer(MacRx& mac_rx, const ReorderBufferConfig& config)
+    : mac_rx_(mac_rx), config_(config) {
+  config_.room = std::min(config_.room, mac_rx.spare_room());
+}
+
 bool ReorderBuffer::hold(ReorderWindow& window, Psn expected, const PacketRef& packet,
                          std::uint32_t span, Hole& hole) {
   const Psn psn = packet->bth.psn;
@@ -47,8 +52,8 @@ bool ReorderBuffer::hold(ReorderWindow& window, Psn expected, const PacketRef& p
     return false;
   }
   if (slot) evict(window, slot);  // the window has moved past it: nobody wanted it
-  const Bytes frame = packet->frame_bytes();
-  if (occupied_ + frame > config_.room) {
+  const Bytes room = mac_rx_.room_of(*packet);
+  if (occupied_ + room > config_.room) {
     ++no_room_;
     return false;
   }
@@ -56,7 +61,7 @@ bool ReorderBuffer::hold(ReorderWindow& window, Psn expected, const PacketRef& p
   slot = packet;
   ++window.held;
   ++held_;
-  occupied_ += frame;
+  occupied_ += room;
   most_occupied_ = std::max(most_occupied_, occupied_);
   return true;
 }
@@ -80,7 +85,7 @@ PacketRef ReorderBuffer::take(ReorderWindow& window, Psn expected) {
   PacketRef& slot = this->slot(window, expected);
   if (!slot || slot->bth.psn != expected) return {};
   --window.held;
-  occupied_ -= slot->frame_bytes();
+  occupied_ -= mac_rx_.room_of(*slot);
   return std::move(slot);
 }
 
@@ -104,7 +109,7 @@ void ReorderBuffer::drop(ReorderWindow& window) {
 
 void ReorderBuffer::evict(ReorderWindow& window, PacketRef& slot) {
   --window.held;
-  occupied_ -= slot->frame_bytes();
+  occupied_ -= mac_rx_.room_of(*slot);
   mac_rx_.release(*slot);
   slot.reset();
 }

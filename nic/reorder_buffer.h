@@ -5,8 +5,10 @@
 //
 // Of each queue pair and side a window of PSNs from the expected one on; over all of them so many
 // bytes. What is kept goes on occupying the port's receive buffer, so `room` must leave enough of
-// that for what is on its way. A packet that finds no place is dropped, and told of as missing when
-// a later one is heard of. Each missing PSN is told of once: who asks for it in vain has a timeout.
+// that for what is on its way; over InfiniBand, where a missing packet needs credit of its lane,
+// the room for the largest packet is left in any case. A packet that finds no place is dropped,
+// and told of as missing when a later one is heard of. Each missing PSN is told of once: who asks
+// for it in vain has a timeout.
 //
 // Defaults: 128 packets of 1 KiB are 100 Gb/s times 10 us, what a sender has on its way in a round
 // trip; 512 KiB are half of the default receive buffer.
@@ -48,8 +50,7 @@ struct ReorderWindow {
 
 class ReorderBuffer {
  public:
-  ReorderBuffer(MacRx& mac_rx, const ReorderBufferConfig& config)
-      : mac_rx_(mac_rx), config_(config) {}
+  ReorderBuffer(MacRx& mac_rx, const ReorderBufferConfig& config);
 
   /// Takes a packet in that stands for `span` PSNs. REQUIRES: its PSN is ahead of `expected`.
   /// False: the caller still has it, to drop it. `hole`: what is missing before it and was not

@@ -89,7 +89,7 @@ void Requester::ready(NicQueuePair& qp) {
   // A datagram has its priority from its own address: there the last packet's stands for the next.
   const abi::QpContext* context = w_.contexts.peek(qp.qpn.value());
   if (context != nullptr && context->transport != Transport::kUd)
-    qp.priority = w_.mac.priority_of_dscp(context->dscp);
+    qp.priority = w_.mac.priority_of(*context);
   wait_for_turn(qp, w_.scheduler.now());
 }
 

@@ -200,13 +200,15 @@ void Responder::done(const DmaEngine::Job& job, Time since) {
 }
 
 /// What stands before a datagram in its receive: GRH or IPv6 header; of RoCEv2 over IPv4 the IPv4
-/// header in the last 20 of as many bytes (annex A17.4.5).
+/// header in the last 20 of as many bytes (annex A17.4.5); of InfiniBand, which has neither within
+/// a subnet, zeros where the specification leaves undefined what is there.
 void Responder::prefix(const DmaEngine::Job& job, std::uint8_t* to) {
   if (job.packet->has_grh()) {
     job.packet->grh().write(to);
     return;
   }
   std::fill_n(to, kGrhBytes, std::uint8_t{0});
+  if (job.packet->link_layer == LinkLayer::kInfiniBand) return;
   Ipv4Header header = job.packet->ipv4;
   header.total_length = static_cast<std::uint16_t>(job.packet->ip_bytes().count());
   header.write(to + kGrhBytes - Ipv4Header::kBytes);

@@ -15,7 +15,9 @@ void CongestionControlConfig::describe(Fields& fields) {
   fields.object("dcqcn", dcqcn, "rate by CNPs");
   fields.object("timely", timely, "rate by the gradient of round trip times");
   fields.object("swift", swift, "window by the distance of round trip times from a target");
-  fields.object("hpcc", hpcc, "window by what switches tell in the packets");
+  fields.object("hpcc", hpcc,
+                "window by what switches tell in the packets: 2 B and 8 B a hop, which the mtu of "
+                "links has to hold as well");
 }
 
 void CongestionControlSetting::describe(Fields& fields) {

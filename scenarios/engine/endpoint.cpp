@@ -18,6 +18,9 @@ constexpr std::uint32_t kQkey = 0x11111111;
 Psn first_psn(std::uint32_t qpn) { return Psn(qpn * 7919u); }
 
 /// One UDP source port a queue pair, in the range that annex A17 leaves for entropy.
+/// InfiniBand's for the class selector of a DSCP.
+std::uint8_t service_level_of(std::uint8_t dscp) { return dscp >> 3; }
+
 std::uint16_t source_port(const QueuePair& qp) {
   return static_cast<std::uint16_t>(0xc000 | (qp.qpn().value() & 0x3fff));
 }
@@ -172,10 +175,15 @@ QpAttributes Endpoint::ready_to_receive(const QueuePair& qp, const Peer& peer) c
   rtr.path_mtu = static_cast<std::uint32_t>(spec.path_mtu.count());
   if (spec.transport == Transport::kUd) return rtr;
   rtr.remote_qpn = Qpn(peer.qpn);
-  rtr.remote_ip = peer.port.ip;
-  rtr.remote_mac = peer.port.mac;
-  rtr.udp_source_port = source_port(qp);
-  rtr.dscp = peer.dscp;
+  if (port.link_layer == LinkLayer::kInfiniBand) {
+    rtr.remote_lid = peer.port.lid;
+    rtr.service_level = service_level_of(peer.dscp);
+  } else {
+    rtr.remote_ip = peer.port.ip;
+    rtr.remote_mac = peer.port.mac;
+    rtr.udp_source_port = source_port(qp);
+    rtr.dscp = peer.dscp;
+  }
   rtr.receive_psn = first_psn(peer.qpn);
   if (spec.transport != Transport::kRc) return rtr;
   rtr.max_dest_rd_atomic = spec.max_dest_rd_atomic;
@@ -256,6 +264,8 @@ std::uint32_t Endpoint::wait(CpuTask& task, CompletionQueue* queue, WorkCompleti
 
 void Endpoint::address(SendRequest& request, std::size_t qp) const {
   if (spec.transport != Transport::kUd) return;
+  request.to.lid = peer_->port.lid;
+  request.to.service_level = service_level_of(spec.dscp);
   request.to.ip = peer_->port.ip;
   request.to.mac = peer_->port.mac;
   request.to.udp_source_port = source_port(*qps[qp]);

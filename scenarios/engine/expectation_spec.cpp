@@ -114,10 +114,11 @@ double read_tolerance(const JsonNode& node, const std::string& path, const Expec
 void ExpectationSpec::describe(Fields& f) {
   f.optional("id", id, "name of the expectation, for reports");
   f.optional("metric", metric, "path of a metric; \"variant:path\" is that of a variant's run");
-  f.optional("violation", violation,
-             one_of(std::string("lossless_drop"), std::string("unfinished_flow"),
-                    std::string("deadlock"), std::string("pause_storm")),
-             "a violation that is the expected result instead of a failure");
+  f.optional(
+      "violation", violation,
+      one_of(std::string("lossless_drop"), std::string("unfinished_flow"), std::string("deadlock"),
+             std::string("pause_storm"), std::string("pfc_missing"), std::string("not_routable")),
+      "a violation that is the expected result instead of a failure");
   f.optional("variant", variant,
              "of a violation: the variant whose run has it, \"\" for the scenario itself; without "
              "it, all runs together");
@@ -127,6 +128,8 @@ void ExpectationSpec::describe(Fields& f) {
   f.any("at_most", at_most, kValueTypes, "largest allowed value");
   f.any("between", between, {"array"}, "smallest and largest allowed value");
   f.optional("ratio_to", ratio_to, "compare metric / this metric instead of the metric");
+  f.optional("difference_to", difference_to,
+             "compare metric - this metric, in the same unit, instead of the metric");
   f.optional("source", source, "where the number was published");
   f.optional("missed", missed,
              "the model is known to miss it: which mechanism is believed to be missing. The run "
@@ -141,6 +144,9 @@ void ExpectationSpec::interpret(const JsonNode& node, const std::string& path,
                    metric.has_value() ? "both" : "neither");
   if (metric) measured = read_name(*metric, node, at("metric"), variants);
   if (ratio_to) reference = read_name(*ratio_to, node, at("ratio_to"), variants);
+  if (difference_to) reference = read_name(*difference_to, node, at("difference_to"), variants);
+  if (ratio_to && difference_to)
+    throw error_at(node, at("difference_to"), "", "given together with \"ratio_to\"; choose one");
   if (variant) {
     if (metric)
       throw error_at(node, at("variant"), "",
@@ -180,7 +186,7 @@ void ExpectationSpec::interpret(const JsonNode& node, const std::string& path,
   }
 
   if (violation) {
-    if (relation != Relation::kAtLeast || low.unit != Unit::kCount || ratio_to)
+    if (relation != Relation::kAtLeast || low.unit != Unit::kCount || ratio_to || difference_to)
       throw error_at(node, path, "\"at_least\" with a number for a violation", "something else");
   }
   if (ratio_to && low.unit != Unit::kCount && low.unit != Unit::kRatio)

@@ -30,6 +30,7 @@ struct ExpectationSpec {
   std::optional<std::string> violation;
   std::optional<std::string> variant;
   std::optional<std::string> ratio_to;
+  std::optional<std::string> difference_to;
   std::optional<std::string> source;
   std::optional<std::string> missed;  ///< known not to hold: the mechanism believed missing
   AnyJson equals;
@@ -45,7 +46,7 @@ struct ExpectationSpec {
     std::string path;
   };
   MetricName measured;   ///< of a violation with a variant: only that
-  MetricName reference;  ///< of ratio_to
+  MetricName reference;  ///< of ratio_to and difference_to
   Relation relation = Relation::kEquals;
   ExpectedValue low;             ///< the bound; of kEquals the value
   ExpectedValue high;            ///< of kBetween

@@ -114,23 +114,33 @@ class Judge {
     }
     result.measured = measured->as_real();
     result.unit = measured->unit;
-    if (spec.ratio_to) {
+    if (spec.ratio_to || spec.difference_to) {
       const JudgedRun* other = run_of(spec.reference.variant);
       if (other == nullptr || !other->judged) return;
-      const Metric* reference = metric(*other, spec.reference.path, path + ".ratio_to");
+      const Metric* reference = metric(*other, spec.reference.path,
+                                       path + (spec.ratio_to ? ".ratio_to" : ".difference_to"));
       if (reference == nullptr) {
         fail_unmeasured(*run, std::move(result));
         return;
       }
-      result.measured /= reference->as_real();  // not finite if it is 0, and then failed
-      result.unit = Unit::kRatio;
-    } else if (!comparable(spec.low.unit, measured->unit)) {
+      relate(result, *reference);
+    }
+    if (!spec.ratio_to && !comparable(spec.low.unit, measured->unit)) {
       throw error(path,
                   "a value to compare with a metric in " + std::string(unit_name(result.unit)),
                   in_quotes(spec.low.text));
     }
     result.passed = holds(spec, result.measured);
     run->expectations.push_back(std::move(result));
+  }
+
+  static void relate(ExpectationResult& result, const Metric& reference) {
+    if (result.spec.difference_to) {
+      result.measured -= reference.as_real();
+    } else {
+      result.measured /= reference.as_real();  // not finite if it is 0, and then failed
+      result.unit = Unit::kRatio;
+    }
   }
 
   static void fail_unmeasured(JudgedRun& run, ExpectationResult result) {

@@ -26,7 +26,7 @@ std::uint64_t number_in(const ControlMessage& message) { return load_be64(messag
 ControlMessage Introduction::encode() const {
   ControlMessage message;
   put64(message, port.ip.value());
-  std::uint64_t mac = 0;
+  std::uint64_t mac = port.lid;  // in front of it
   for (const std::uint8_t byte : port.mac) mac = mac << 8 | byte;
   put64(message, mac);
   put64(message, address.value());
@@ -42,6 +42,7 @@ Introduction Introduction::decode(const ControlMessage& message) {
   out.port.ip = abi::Ipv4Address(static_cast<std::uint32_t>(get(0)));
   for (std::size_t i = 0; i < out.port.mac.size(); ++i)
     out.port.mac[i] = static_cast<std::uint8_t>(get(1) >> (8 * (5 - i)));
+  out.port.lid = static_cast<Lid>(get(1) >> 48);
   out.address = VirtualAddress(get(2));
   out.length = get(3);
   out.rkey = MemoryKey(static_cast<std::uint32_t>(get(4)));

@@ -4,6 +4,9 @@
 //
 // A port shows a packet that it sends when its first bit leaves, with the time of its last; so
 // packets wait here until simulated time has passed them. That is all the memory a capture takes.
+//
+// InfiniBand's packets, LRH to VCRC, and its flow control packets are kept in Endace's extensible
+// records: LINKTYPE_INFINIBAND has no place for the latter, and tshark does not know it.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +62,7 @@ class PacketCapture : public PacketTap {
   void write_until(Time time);
 
   const Scheduler& scheduler_;
+  bool infiniband_;
   std::vector<std::uint32_t> interface_of_port_;
   PcapngFile file_;
   std::priority_queue<Record, std::vector<Record>, std::greater<>> waiting_;

@@ -18,7 +18,6 @@ constexpr std::uint32_t kSectionHeader = 0x0a0d0d0a;
 constexpr std::uint32_t kInterfaceDescription = 1;
 constexpr std::uint32_t kEnhancedPacket = 6;
 constexpr std::uint32_t kByteOrderMagic = 0x1a2b3c4d;
-constexpr std::uint16_t kLinkTypeEthernet = 1;
 
 constexpr std::uint16_t kComment = 1;
 constexpr std::uint16_t kInterfaceName = 2;
@@ -31,7 +30,7 @@ constexpr std::uint8_t kPicoseconds = 12;  // 10 to the minus 12
 }  // namespace
 
 PcapngFile::PcapngFile(const std::string& path, std::string shown_as,
-                       const std::vector<std::string>& interfaces)
+                       const std::vector<std::string>& interfaces, CaptureLink link)
     : shown_as_(std::move(shown_as)), out_(path, std::ios::binary | std::ios::trunc) {
   if (!out_) cannot_write();
   begin_block(kSectionHeader);
@@ -46,7 +45,7 @@ PcapngFile::PcapngFile(const std::string& path, std::string shown_as,
   end_block();
   for (const std::string& name : interfaces) {
     begin_block(kInterfaceDescription);
-    put16(kLinkTypeEthernet);
+    put16(static_cast<std::uint16_t>(link));
     put16(0);
     put32(0);  // no limit to the captured length
     option(kInterfaceName, name.data(), name.size());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A capture file in pcapng (draft-ietf-opsawg-pcapng): one section, Ethernet interfaces by name,
-// times in picoseconds since the start of the simulation, direction and comment of every frame.
+// A capture file in pcapng (draft-ietf-opsawg-pcapng): one section, interfaces by name and link
+// type, times in picoseconds since the start of the simulation, direction and comment of every
+// frame.
 //
-// Left out: FCS, which captures do not have; interface statistics.
+// Left out: interface statistics.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +17,17 @@
 
 namespace rnicsim {
 
+/// As https://www.tcpdump.org/linktypes.html has them.
+enum class CaptureLink : std::uint16_t {
+  kEthernet = 1,  ///< without FCS
+  kErf = 197,     ///< Endace's extensible records, each of which says what it holds
+};
+
 class PcapngFile {
  public:
   /// Writes to `path`; messages speak of `shown_as`. Throws ConfigError if there is no writing.
   PcapngFile(const std::string& path, std::string shown_as,
-             const std::vector<std::string>& interfaces);
+             const std::vector<std::string>& interfaces, CaptureLink link);
   void add(std::uint32_t interface, Time time, PacketDirection direction,
            const std::vector<std::uint8_t>& frame, const std::string& comment);
   /// Throws ConfigError unless all that was added is in the file.

@@ -30,6 +30,7 @@ Json expectation_to_json(const ExpectationResult& result) {
   if (spec.violation) json["violation"] = *spec.violation;
   if (spec.variant) json["variant"] = *spec.variant;
   if (spec.ratio_to) json["ratio_to"] = *spec.ratio_to;
+  if (spec.difference_to) json["difference_to"] = *spec.difference_to;
   json["relation"] = name_of(spec.relation);
   json["expected"] = number_to_json(spec.low.value);
   if (spec.relation == Relation::kBetween)

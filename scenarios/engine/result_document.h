@@ -10,7 +10,7 @@
 //   seed           of all random choices
 //   configuration  every value in force, units included, without variants and expectations: as a
 //                  file it is a scenario of its own that gives this run
-//   packet_format  RoCEv2 over IPv4, RoCEv2 over IPv6 or RoCEv1
+//   packet_format  RoCEv2 over IPv4, RoCEv2 over IPv6, RoCEv1 or InfiniBand
 //   routable       whether a router could forward such packets
 //   notes          what to know of the network: places left empty, links that failed. Not there if
 //                  there is nothing

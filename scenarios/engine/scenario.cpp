@@ -53,10 +53,14 @@ void OtherSwitchSpec::describe(Fields& f) {
 void FabricSpec::describe(Fields& f) {
   topology.describe(f);
   f.choice("link_layer", link_layer,
-           {{"rocev2", LinkLayer::kRoceV2}, {"rocev1", LinkLayer::kRoceV1}},
-           "what carries RDMA: UDP over IP, which routers forward, or Ethernet and a GRH alone");
+           {{"rocev2", LinkLayer::kRoceV2},
+            {"rocev1", LinkLayer::kRoceV1},
+            {"infiniband", LinkLayer::kInfiniBand}},
+           "what carries RDMA: UDP over IP, which routers forward, Ethernet and a GRH alone, or "
+           "InfiniBand's own links");
   f.choice("ip_version", ip_version, {{"ipv4", IpVersion::kIpv4}, {"ipv6", IpVersion::kIpv6}},
            "which IP it is, of RoCEv2");
+  f.optional("infiniband", infiniband, "virtual lanes and credits, of link_layer \"infiniband\"");
   f.object("link", link, "the cables");
   f.optional("switch_link", switch_link, "those between switches, where they differ from `link`");
   f.optional("global_link", global_link,
@@ -83,6 +87,7 @@ const SwitchConfig& FabricSpec::switch_config(const std::string& name) const {
 
 const char* packet_format_name(const FabricSpec& fabric) {
   if (fabric.link_layer == LinkLayer::kRoceV1) return "RoCEv1";
+  if (fabric.link_layer == LinkLayer::kInfiniBand) return "InfiniBand";
   return fabric.ip_version == IpVersion::kIpv6 ? "RoCEv2 over IPv6" : "RoCEv2 over IPv4";
 }
 

@@ -16,6 +16,7 @@
 #include "fabric/topology_config.h"
 #include "host/host_config.h"
 #include "model/config_reader.h"
+#include "model/credit.h"
 #include "model/packet.h"
 #include "model/units.h"
 #include "nic/nic_config.h"
@@ -82,6 +83,7 @@ struct FabricSpec {
   TopologyConfig topology;  ///< its keys stand here
   LinkLayer link_layer = LinkLayer::kRoceV2;
   IpVersion ip_version = IpVersion::kIpv4;  ///< of RoCEv2
+  std::optional<CreditConfig> infiniband;
   LinkSpec link;
   std::optional<OtherLinkSpec> switch_link;  ///< between switches
   std::optional<OtherLinkSpec> global_link;  ///< between groups of a dragonfly

@@ -10,6 +10,7 @@
 #include "model/packet.h"
 #include "model/quantity.h"
 #include "scenarios/engine/flows/flow_checks.h"
+#include "scenarios/engine/infiniband_checks.h"
 #include "scenarios/engine/workload_checks.h"
 
 namespace rnicsim {
@@ -94,9 +95,13 @@ class Checker {
   }
 
   void check_link_layer() const {
-    if (scenario_.fabric.link_layer == LinkLayer::kRoceV1 &&
-        scenario_.fabric.ip_version == IpVersion::kIpv6)
+    const FabricSpec& fabric = scenario_.fabric;
+    if (fabric.link_layer == LinkLayer::kRoceV1 && fabric.ip_version == IpVersion::kIpv6)
       fail("fabric.ip_version", "belongs to link_layer \"rocev2\": RoCEv1 has no IP header");
+    if (fabric.link_layer == LinkLayer::kInfiniBand)
+      check_infiniband(document_, scenario_);
+    else if (fabric.infiniband)
+      fail("fabric.infiniband", "belongs to link_layer \"infiniband\"");
   }
 
   /// One packet's payload is one DMA read, and that needs all its tags at once.

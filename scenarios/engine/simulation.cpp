@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "model/invariant.h"
+#include "model/priority_arbiter.h"
+#include "model/quantity.h"
 #include "scenarios/engine/flows/flow_workload.h"
 #include "scenarios/engine/pair_workload.h"
 #include "scenarios/engine/pause_log.h"
@@ -138,13 +140,27 @@ class Simulation {
       violation("conservation", "fabric", fault);
     const std::string deadlock = system_.fabric().deadlock();
     if (!deadlock.empty()) violation("deadlock", "fabric", deadlock);
+    report_storms();
+    for (const System::Finding& finding : system_.findings())
+      violation(finding.kind, finding.where, finding.text);
     if (!all_finished()) return;
-    if (!system_.idle()) violation("conservation", "system", "work is left inside at the end");
+    // At stop_at packets may wait for a port that is still paused.
+    if (!system_.idle() && end_ != Scheduler::End::kReached)
+      violation("conservation", "system", "work is left inside at the end");
     for (const auto& workload : workloads_) {
       workload->check_completions(result_.violations);
       workload->verify(result_.violations);
     }
     for (System::Server& server : system_.servers()) check_landed(server);
+  }
+
+  void report_storms() {
+    for (const PauseStorm& storm : system_.pause_storms()) {
+      violation("pause_storm", storm.where,
+                "priority " + text_of(storm.priorities) + ' ' + storm.what + " for " +
+                    to_text(storm.span.lasted) + " without a break, from " +
+                    to_text(storm.span.since) + " on");
+    }
   }
 
   /// If not, one violation says what each program waits for.

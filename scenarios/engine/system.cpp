@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fabric/topology_builder.h"
+#include "model/priority_arbiter.h"
 #include "model/random.h"
 
 namespace rnicsim {
@@ -18,6 +19,7 @@ PortIdentity port_identity(std::uint16_t nic, const FabricSpec& fabric) {
       0x02,  // locally administered
       0,    0, 0, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)};
   identity.ip = abi::Ipv4Address(10u << 24 | number);
+  identity.lid = static_cast<Lid>(number);
   identity.link_layer = fabric.link_layer;
   identity.ip_version = fabric.ip_version;
   return identity;
@@ -30,6 +32,8 @@ FabricConfig fabric_config(const FabricSpec& spec, const Topology& topology) {
   config.global_link = spec.global_link ? spec.global_link->config : config.switch_link;
   config.faults = spec.link.faults;
   config.failures = spec.failures;
+  config.link_layer = spec.link_layer;
+  config.credit = spec.infiniband.value_or(CreditConfig{});
   for (const TopologyNode& node : topology.nodes())
     if (node.is_switch) config.switches.push_back(spec.switch_config(node.name));
   return config;
@@ -53,9 +57,11 @@ System::~System() = default;
 void System::build_fabric(const Scenario& scenario, const std::vector<HostSpec>& machines) {
   std::vector<Time> nic_response;
   for (const HostSpec& machine : machines)
-    for (const NicSpec& nic : machine.nics)
+    for (const NicSpec& nic : machine.nics) {
       nic_response.push_back(
           pause_response_time(nic.config.port.pause, scenario.fabric.link.config.rate));
+      lossless_nics_.push_back(nic.config.port.lossless_set());
+    }
   Topology topology =
       build_topology(scenario.fabric.topology, end_point_names(machines), scenario.fabric.folder);
   const FabricConfig config = fabric_config(scenario.fabric, topology);
@@ -86,7 +92,8 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
                            scenario.seed,
                            cable.propagation,
                            cable.mtu,
-                           cable.response_time};
+                           cable.response_time,
+                           scenario.fabric.infiniband.value_or(CreditConfig{})};
     auto nic = with_path_prefix("hosts." + spec.name + ".nics." + std::to_string(i) + ".", [&] {
       return std::make_unique<Nic>(name.c_str(), wiring, spec.nics[i].config);
     });
@@ -156,6 +163,57 @@ void System::report(MetricSink& sink) {
       server.nics[i]->report(host.child("nic" + std::to_string(i)));
   }
   fabric_->report(sink);
+}
+
+PrioritySet System::lossless_at(std::uint32_t node) const {
+  return node < lossless_nics_.size() ? lossless_nics_[node] : fabric_->lossless_of(node);
+}
+
+/// A priority that is dropped in one place and lossless next to it is a mistake of whoever set the
+/// fabric up: its senders take losses for what they never meet.
+std::vector<System::Finding> System::findings() const {
+  const Topology& topology = fabric_->topology();
+  std::vector<Finding> findings;
+  for (const Fabric::Refused& refused : fabric_->refused()) {
+    const std::string where = "fabric." + topology.name_of(refused.at);
+    if (refused.not_routable != 0)
+      findings.push_back({"not_routable", where,
+                          std::to_string(refused.not_routable) +
+                              " packets were refused: this switch is a router, and RoCEv1 has no "
+                              "IP header that it could forward by, nor do link-local addresses "
+                              "lead beyond it; RoCEv2 would pass, or forwarding \"bridged\""});
+    const PortRef peer = topology.peer(refused.at);
+    const auto missing = static_cast<PrioritySet>(refused.priorities & lossless_at(peer.node));
+    if (missing != 0)
+      findings.push_back({"pfc_missing", where,
+                          std::to_string(refused.no_room) +
+                              " packets were dropped for lack of "
+                              "room, of priority " +
+                              text_of(missing) + ", which " + topology.node(peer.node).name +
+                              " takes for lossless: this switch does not pause it"});
+  }
+  return findings;
+}
+
+std::vector<PauseStorm> System::pause_storms() const {
+  std::vector<PauseStorm> storms = fabric_->pause_storms();
+  for (const Server& server : servers_) {
+    for (std::size_t i = 0; i < server.nics.size(); ++i) {
+      const std::string where = "host." + server.name + ".nic" + std::to_string(i) + ".port";
+      for (std::uint8_t p = 0; p < kPriorities; ++p) {
+        const auto [obeyed, stopped] = server.nics[i]->pause_storm(p);
+        if (obeyed.lasted != Time())
+          add_storm(storms, {where, "was paused by the other end", obeyed, priority_bit(p)});
+        if (stopped.lasted != Time())
+          add_storm(storms, {where, "paused the other end, and its watchdog ended that,", stopped,
+                             priority_bit(p)});
+      }
+    }
+  }
+  std::stable_sort(storms.begin(), storms.end(), [](const PauseStorm& a, const PauseStorm& b) {
+    return a.span.since < b.span.since;
+  });
+  return storms;
 }
 
 std::vector<std::string> System::conservation_faults() const {

@@ -48,6 +48,15 @@ class System : public sc_core::sc_module {
   const ProbeComponents& components() const { return components_; }
 
   bool idle() const;
+  /// What switches refused that a look at the configuration explains.
+  struct Finding {
+    const char* kind;
+    std::string where;
+    std::string text;
+  };
+  std::vector<Finding> findings() const;
+  /// Ports that were paused for as long as a watchdog looks for, the first to be so first.
+  std::vector<PauseStorm> pause_storms() const;
   void report(MetricSink& sink);
   /// What bytes were sent and have arrived nowhere; empty if none are missing.
   std::vector<std::string> conservation_faults() const;
@@ -62,6 +71,7 @@ class System : public sc_core::sc_module {
   void build_fabric(const Scenario& scenario, const std::vector<HostSpec>& machines);
   void build_host(const HostSpec& spec, const Scenario& scenario);
   void connect(Server& server);
+  PrioritySet lossless_at(std::uint32_t node) const;
 
   PacketPool packets_;  // first: everything that holds packets dies before it
   Scheduler scheduler_;
@@ -69,7 +79,8 @@ class System : public sc_core::sc_module {
   std::vector<Server> servers_;
   std::unordered_map<std::string, std::size_t> server_of_;  ///< by name
   ProbeComponents components_;
-  std::uint32_t first_switch_ = 0;  ///< its component
+  std::vector<PrioritySet> lossless_nics_;  ///< by NIC
+  std::uint32_t first_switch_ = 0;          ///< its component
   std::uint16_t nic_count_ = 0;
 };
 

@@ -16,9 +16,9 @@ constexpr std::uint32_t kTargetRegions = 16;
 
 /// The largest frame around a payload of the path MTU.
 Bytes header_bytes(Operation operation, Transport transport, const FabricSpec& fabric) {
-  std::size_t bytes = EthernetHeader::kBytes +
+  std::size_t bytes = link_header_bytes(fabric.link_layer).count() +
                       network_header_bytes(fabric.link_layer, fabric.ip_version) + Bth::kBytes +
-                      kIcrcBytes.count() + kFcsBytes.count();
+                      kIcrcBytes.count();
   if (operation == Operation::kWrite || operation == Operation::kWriteImm) bytes += Reth::kBytes;
   if (operation == Operation::kRead) bytes += Aeth::kBytes;
   if (operation == Operation::kWriteImm || operation == Operation::kSendImm) bytes += ImmDt::kBytes;

@@ -258,10 +258,36 @@ TEST_CASE("a paused priority that shares by weight keeps nobody from sending") {
   bench.pauses(1U << 0, 0xffff);
   bench.scheduler.run_until(1_ns);
   for (int i = 0; i < 4; ++i) bench.enqueue(static_cast<std::uint8_t>(i % 2), Time(), 4096);
-  CHECK(bench.scheduler.run_until(10_us) == Scheduler::End::kIdle);
+  CHECK(bench.scheduler.run_until(10_us) == Scheduler::End::kReached);
   CHECK(bench.order() == std::vector<std::uint32_t>{1, 3});
   CHECK(bench.egress.held_up() == 1U << 0);
   CHECK_FALSE(bench.egress.idle());
+}
+
+TEST_CASE("packets that wait for the end of a pause keep the run alive until it is over") {
+  Bench bench(instant_pauses());
+  bench.pauses(1U << 3, 0xffff);
+  bench.scheduler.run_until(1_ns);
+  CHECK(bench.scheduler.run_until(1_us) == Scheduler::End::kIdle);  // nobody waits for it
+  bench.enqueue(3);
+  CHECK(bench.scheduler.run_until(1_ms) == Scheduler::End::kIdle);
+  REQUIRE(bench.sent.size() == 1);
+  CHECK(bench.sent[0].given == Time::ps(std::int64_t{0xffff} * 5120));
+  CHECK(bench.egress.idle());
+}
+
+TEST_CASE("what is discarded does not leave, and keeps nothing alive") {
+  Bench bench(instant_pauses());
+  bench.pauses(1U << 3, 0xffff);
+  bench.scheduler.run_until(1_ns);
+  for (int i = 0; i < 3; ++i) bench.enqueue(3);
+  bench.enqueue(2);
+  std::vector<std::uint32_t> gone;
+  bench.egress.discard(3, [&](const Packet& packet) { gone.push_back(packet.bth.psn.value()); });
+  CHECK(gone == std::vector<std::uint32_t>{0, 1, 2});
+  CHECK(bench.scheduler.run_until(10_us) == Scheduler::End::kIdle);
+  CHECK(bench.order() == std::vector<std::uint32_t>{3});
+  CHECK(bench.egress.idle());
 }
 
 TEST_CASE("priorities that go on together go by their order") {

@@ -294,14 +294,13 @@ struct Loop {
 
 }  // namespace
 
-TEST_CASE("two switches that wait for each other hold their packets for ever, and the run ends") {
+TEST_CASE("two switches that wait for each other hold their packets as long as the run lasts") {
   SwitchConfig config = lossless_switch();
   config.forwarding = Forwarding::kBridged;
   Loop loop(config);
   loop.ends[0].start({3, 1000});
   loop.ends[1].start({3, 1000});
-  CHECK(loop.scheduler.run_until(1000_ms) == Scheduler::End::kIdle);
-  CHECK(loop.scheduler.now() < 1_ms);
+  CHECK(loop.scheduler.run_until(100_ms) == Scheduler::End::kReached);
   for (Switch* each : {&loop.a, &loop.b}) {
     CHECK_FALSE(each->idle());
     CHECK(each->egress(1).held_up() == 1U << 3);

@@ -175,6 +175,7 @@ TEST_CASE("headroom empties first, and XON waits until it is empty") {
   CHECK(metrics.values ==
         std::map<std::string, std::uint64_t>{{"p.prio3.occupancy.max", 1500},
                                              {"p.prio3.headroom", 500},
+                                             {"p.prio3.first_xoff", 1000},
                                              {"p.prio3.headroom.occupancy.max", 500}});
 }
 

@@ -299,5 +299,5 @@ TEST_CASE("A topology beyond the limits is an error, not a memory full of links"
         "leaf_spine.nics_per_leaf: leaf_spine with 4096 leaves has places for 16777216 NICs, at "
         "most 1048576 are possible");
   CHECK(build_error(R"({"topology": "star"})", 65536) ==
-        "topology: switch0 has more than 65535 ports");
+        "topology: switch0 has more than 32768 ports");
 }

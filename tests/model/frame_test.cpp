@@ -8,6 +8,7 @@
 
 #include "model/byte_order.h"
 #include "model/icrc.h"
+#include "model/vcrc.h"
 
 namespace rnicsim {
 namespace {
@@ -111,6 +112,66 @@ TEST_CASE("Every defined opcode in every shape comes back from its bytes as it w
     }
   }
   REQUIRE(seen == (23 + 12 + 2 + 1) * 3 * 3);
+}
+
+PacketRef on_infiniband(PacketPool& pool, WireTransport transport, Opcode opcode) {
+  PacketRef packet = distinct(pool, transport, opcode, Shape::kIpv4, GidKind::kIpv4Mapped);
+  packet->link_layer = LinkLayer::kInfiniBand;
+  packet->lrh = Lrh{};
+  packet->lrh.virtual_lane = 3;
+  packet->lrh.service_level = 11;
+  packet->lrh.destination = 0x1234;
+  packet->lrh.source = 0xbff0;
+  seal_icrc(*packet);
+  return packet;
+}
+
+TEST_CASE("Every defined opcode comes back from InfiniBand's bytes as it was") {
+  PacketPool pool;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const auto transport = static_cast<WireTransport>(byte >> 5);
+    const auto opcode = static_cast<Opcode>(byte & 0x1f);
+    if (!is_defined(transport, opcode)) continue;
+    CAPTURE(byte);
+    const PacketRef packet = on_infiniband(pool, transport, opcode);
+    std::vector<std::uint8_t> frame;
+    write_frame(*packet, frame);
+    REQUIRE(frame.size() == packet->frame_bytes().count());
+    const PacketRef again = pool.create();
+    const char* const error = read_infiniband(frame.data(), frame.size(), *again);
+    REQUIRE(std::string(error == nullptr ? "" : error).empty());
+    REQUIRE(icrc_ok(*again));
+    REQUIRE(again->lrh.service_level == 11);
+    REQUIRE(again->bth.opcode == opcode);
+    std::vector<std::uint8_t> frame_again;
+    write_frame(*again, frame_again);
+    REQUIRE(frame_again == frame);
+  }
+}
+
+TEST_CASE("What is no packet of InfiniBand is told apart") {
+  PacketPool pool;
+  std::vector<std::uint8_t> frame;
+  const PacketRef packet = on_infiniband(pool, WireTransport::kRc, Opcode::kWriteOnly);
+  write_frame(*packet, frame);
+  const auto error = [&](std::size_t at, std::uint8_t bits, bool sealed = true) {
+    std::vector<std::uint8_t> changed = frame;
+    changed[at] ^= bits;
+    if (sealed) store_le16(&changed[changed.size() - 2], vcrc_of(changed.data(), frame.size() - 2));
+    const char* const text = read_infiniband(changed.data(), changed.size(), *pool.create());
+    return std::string(text == nullptr ? "" : text);
+  };
+  CHECK(error(0, 0x10, false) == "wrong VCRC");
+  CHECK(error(0, 0x10).empty());  // another lane
+  CHECK(error(0, 0x01) == "another link version");
+  CHECK(error(1, 0x01) == "another link next header");
+  CHECK(error(5, 0x01) == "packet length does not fit the frame");
+  const char* const text = read_infiniband(frame.data(), 9, *pool.create());
+  REQUIRE(text != nullptr);
+  CHECK(std::string(text) == "shorter than LRH and VCRC");
+  packet->bad_fcs = true;
+  write_frame(*packet, frame);
+  CHECK(error(0, 0, false) == "wrong VCRC");
 }
 
 TEST_CASE("A frame with FCS leaves the CRC-32 residue of Ethernet") {

@@ -88,6 +88,24 @@ TEST_CASE("An IPv4 header keeps DSCP, ECN, identification and time to live") {
   REQUIRE_FALSE(again.dont_fragment);
 }
 
+TEST_CASE("An LRH has the bytes of IBTA 7.7") {
+  Lrh header;
+  header.virtual_lane = 0x7;
+  header.service_level = 0xb;
+  header.destination = 0x1234;
+  header.words = 0x7ab;
+  header.source = 0xbfff;
+  check_image(header, {0x70, 0xb2, 0x12, 0x34, 0x07, 0xab, 0xbf, 0xff});
+  const Image bytes = written(header);
+  const Lrh again = Lrh::read(bytes.data());
+  REQUIRE(again.virtual_lane == 0x7);
+  REQUIRE(again.service_level == 0xb);
+  REQUIRE(again.next_header == Lrh::kNextHeaderBth);
+  REQUIRE(again.destination == 0x1234);
+  REQUIRE(again.words == 0x7ab);
+  REQUIRE(again.source == 0xbfff);
+}
+
 TEST_CASE("A UDP header of RoCEv2 goes to port 4791") {
   UdpHeader header;
   header.source_port = 0xc001;

@@ -89,6 +89,28 @@ TEST_CASE("The ICRC of IPv6 and RoCEv1 survives a change of traffic class and ho
   }
 }
 
+TEST_CASE("The ICRC of InfiniBand covers the LRH but its virtual lane") {
+  PacketPool pool;
+  const PacketRef packet = sealed_write(pool, 77_B);
+  packet->link_layer = LinkLayer::kInfiniBand;
+  packet->lrh = Lrh{};
+  packet->lrh.service_level = 3;
+  packet->lrh.destination = 2;
+  packet->lrh.source = 1;
+  seal_icrc(*packet);
+  std::vector<std::uint8_t> frame;
+  write_frame(*packet, frame);
+  std::vector<std::uint8_t> covered(frame.begin(), frame.end() - 6);
+  covered[0] |= 0xf0;
+  covered[8 + 4] = 0xff;
+  REQUIRE(packet->icrc == crc32_by_bits(covered));
+  packet->lrh.virtual_lane = 5;
+  packet->bth.fecn = true;
+  REQUIRE(icrc_ok(*packet));
+  packet->lrh.destination = 3;
+  REQUIRE_FALSE(icrc_ok(*packet));
+}
+
 TEST_CASE("The ICRC survives what a switch or router may change") {
   PacketPool pool;
   const PacketRef packet = sealed_write(pool, 100_B);

@@ -215,6 +215,8 @@ TEST_CASE("A queue pair context has the documented bytes") {
   context.flags = QpContext::kHasReceiveQueue | QpContext::kInlineReceive;
   context.srqn = 0xb1b2b3b4;
   context.receive_consumer = 0xc1c2c3c4;
+  context.remote_lid = 0xd1d2;
+  context.service_level = 11;
   check_image(context,
               image(256, {{0, {3, 1, 2, 3}},
                           {5, {1, 2, 3, 0, 0x11, 0x12, 0x13, 0, 0x21, 0x22, 0x23}},
@@ -227,8 +229,8 @@ TEST_CASE("A queue pair context has the documented bytes") {
                           {64, {0x81, 0x82, 0x83, 0x84, 0x91, 0x92, 0x93, 0x94, 26, 12, 16, 8}},
                           {76, {0xa1, 0xa2, 0xa3, 0xa4}},
                           {80, kAddressBytes},
-                          {88, {9, 2, 3, 0, 0xb1, 0xb2, 0xb3, 0xb4}},
-                          {96, {0xc1, 0xc2, 0xc3, 0xc4}}}));
+                          {88, {9, 2, 3, 11, 0xb1, 0xb2, 0xb3, 0xb4}},
+                          {96, {0xc1, 0xc2, 0xc3, 0xc4, 0xd1, 0xd2}}}));
 }
 
 TEST_CASE("A command entry has the documented bytes") {
@@ -271,9 +273,11 @@ TEST_CASE("A datagram's address vector has the documented bytes") {
   segment.udp_source_port = 0xc123;
   segment.dscp = 26;
   segment.mac = {0x02, 0, 0, 0, 0x0b, 0x0c};
+  segment.lid = 0xd1d2;
+  segment.service_level = 11;
   check_image(segment, image(32, {{0, {1, 2, 3, 4, 0, 0x11, 0x12, 0x13, 10, 0, 1, 2}},
-                                  {12, {0xc1, 0x23, 26}},
-                                  {16, {2, 0, 0, 0, 0x0b, 0x0c}}}));
+                                  {12, {0xc1, 0x23, 26, 11}},
+                                  {16, {2, 0, 0, 0, 0x0b, 0x0c, 0xd1, 0xd2}}}));
 }
 
 TEST_CASE("A bind segment has the documented bytes") {

@@ -43,6 +43,22 @@ TEST_CASE("IPv6 costs 20 B more than IPv4, RoCEv1 12 B more") {
   REQUIRE(packet->wire_bytes() == 4206_B);
 }
 
+TEST_CASE("InfiniBand costs 26 B a packet, has no least length and needs no gap") {
+  PacketPool pool;
+  const PacketRef packet = make(pool, Opcode::kWriteMiddle, 4_KiB);
+  packet->link_layer = LinkLayer::kInfiniBand;
+  REQUIRE(packet->frame_bytes() == Bytes(8 + 12 + 4096 + 4 + 2));
+  REQUIRE(packet->wire_bytes() == packet->frame_bytes());
+  REQUIRE_FALSE(packet->has_grh());
+  const PacketRef answer = make(pool, Opcode::kAcknowledge, 0_B);
+  answer->link_layer = LinkLayer::kInfiniBand;
+  REQUIRE(answer->wire_bytes() == Bytes(8 + 12 + 4 + 4 + 2));
+  const PacketRef flow_control = pool.create();
+  flow_control->kind = FrameKind::kCredit;
+  flow_control->link_layer = LinkLayer::kInfiniBand;
+  REQUIRE(flow_control->wire_bytes() == 6_B);
+}
+
 TEST_CASE("The fields of a packet stay small, since every packet copies them") {
   REQUIRE(sizeof(PacketFields) <= 184);
 }
@@ -116,7 +132,7 @@ TEST_CASE("A created packet has every field at its default whatever its last use
   REQUIRE(packet->payload_length == 0_B);
   REQUIRE(packet->icrc == 0);
   REQUIRE_FALSE(packet->payload_elided);
-  REQUIRE(packet->kind == FrameKind::kRoce);
+  REQUIRE(packet->kind == FrameKind::kData);
   REQUIRE_FALSE(packet->tagged);
   REQUIRE(packet->vlan.control() == 0);
   REQUIRE_FALSE(packet->bad_fcs);

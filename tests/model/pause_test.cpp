@@ -351,3 +351,71 @@ TEST_CASE("packets that fill their cells badly need more") {
   demand.cell = 96_B;  // now 97 B in 192 are the worst
   CHECK(needed_headroom(demand) == Bytes(wire * 192 / 117 + 192 + 2 * 4224));
 }
+
+TEST_CASE("a jammed class stays XOFF whatever the buffer says, and then is what the buffer says") {
+  RequesterBench bench;
+  const auto at = [&](Time time) {
+    bench.scheduler.at(time, {[](void*, std::uint64_t) {}, nullptr, 0});
+    bench.scheduler.run_until(time);
+  };
+  bench.requester.jam(3);
+  at(10_ns);
+  bench.requester.xoff(3);
+  bench.requester.xon(3);
+  CHECK(bench.requester.is_xoff(3));
+  CHECK(bench.frames.size() == 1);
+  bench.requester.let_go(3);
+  CHECK_FALSE(bench.requester.is_xoff(3));
+  REQUIRE(bench.frames.size() == 2);
+  CHECK(bench.frames[1].quanta[3] == 0);
+  bench.requester.xoff(3);
+  bench.requester.jam(3);
+  bench.requester.let_go(3);
+  CHECK(bench.requester.is_xoff(3));
+  CHECK(bench.frames.size() == 3);
+}
+
+TEST_CASE("a silenced class goes on at once and asks for nothing any more") {
+  RequesterBench bench;
+  bench.requester.jam(3);
+  bench.requester.silence(3);
+  CHECK_FALSE(bench.requester.is_xoff(3));
+  bench.requester.xoff(3);
+  bench.requester.xoff(4);
+  CHECK_FALSE(bench.requester.is_xoff(3));
+  REQUIRE(bench.frames.size() == 3);
+  CHECK(bench.frames[1].classes == 1U << 3);
+  CHECK(bench.frames[1].quanta[3] == 0);
+  CHECK(bench.frames[2].classes == 1U << 4);
+}
+
+TEST_CASE("a listener knows its longest pause, those that are refreshed and the present one too") {
+  ListenerBench bench(config_of(PauseMode::kPriority, 1000, Time()));
+  bench.receive_at(10_us, pfc(1U << 3, 1000));  // 5.12 us
+  bench.receive_at(12_us, pfc(1U << 3, 1000));
+  bench.receive_at(20_us, pfc(1U << 3, 100));
+  bench.run_to(30_us);
+  CHECK(bench.listener.longest(3).since == 10_us);
+  CHECK(bench.listener.longest(3).lasted == Time::ns(7120));
+  CHECK(bench.listener.longest(4).lasted == Time());
+  CHECK(bench.listener.last_stop(3) == 20_us);
+  bench.receive_at(40_us, pfc(1U << 3, 10000));
+  bench.run_to(60_us);
+  CHECK(bench.listener.longest(3).since == 40_us);
+  CHECK(bench.listener.longest(3).lasted == 20_us);
+}
+
+TEST_CASE("a class that is ignored goes on at once, and frames of it stop nothing") {
+  ListenerBench bench(config_of(PauseMode::kPriority, 1000, Time()));
+  bench.receive_at(1_us, pfc(1U << 3 | 1U << 4, 1000));
+  bench.run_to(2_us);
+  bench.listener.ignore(3, true);
+  CHECK(bench.resumes == std::vector<Time>{2_us});
+  CHECK(bench.listener.paused() == 1U << 4);
+  bench.receive_at(3_us, pfc(1U << 3, 1000));
+  CHECK(bench.paused_at(4_us) == 1U << 4);
+  CHECK(bench.listener.last_stop(3) == 3_us);
+  bench.listener.ignore(3, false);
+  bench.receive_at(5_us, pfc(1U << 3, 1000));
+  CHECK(bench.paused_at(6_us) == (1U << 3 | 1U << 4));
+}

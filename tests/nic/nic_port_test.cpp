@@ -77,6 +77,30 @@ TEST_CASE("a packet has the link layer of its port, and GIDs from the addresses"
   CHECK(v6->grh().next_header == kIpProtocolUdp);
 }
 
+TEST_CASE("a packet of InfiniBand has LIDs and service level, and no other address") {
+  PacketPool pool;
+  PortIdentity ours = identity(5);
+  ours.link_layer = LinkLayer::kInfiniBand;
+  ours.lid = 6;
+  abi::QpContext qp = context();
+  qp.remote_lid = 9;
+  qp.service_level = 3;
+  const PacketRef packet = NicPort(ours, pool).make(qp, Opcode::kWriteOnly, Psn(1));
+  CHECK(packet->lrh.source == 6);
+  CHECK(packet->lrh.destination == 9);
+  CHECK(packet->lrh.service_level == 3);
+  CHECK(packet->ipv4.source == abi::Ipv4Address());
+  CHECK(packet->bth.dest_qp == Qpn(0x123456));
+  abi::DatagramSegment to;
+  to.lid = 7;
+  to.service_level = 1;
+  const PacketRef datagram =
+      NicPort(ours, pool).make_datagram(context(), to, Qpn(3), Opcode::kSendOnly);
+  CHECK(datagram->lrh.source == 6);
+  CHECK(datagram->lrh.destination == 7);
+  CHECK(datagram->lrh.service_level == 1);
+}
+
 TEST_CASE("packets are numbered as they are made; of 65536 the IPv4 identification starts anew") {
   PacketPool pool;
   NicPort port(identity(5), pool);

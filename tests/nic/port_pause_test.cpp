@@ -7,6 +7,8 @@
 #include "model/invariant.h"
 #include "nic/mac_rx.h"
 #include "nic/mac_tx.h"
+#include "nic/pause_storm.h"
+#include "nic/pause_watchdog.h"
 #include "tests/support/metric_recorder.h"
 
 using namespace rnicsim;
@@ -200,4 +202,77 @@ TEST_CASE("the highest priority goes first, and a pause frame of our own before 
   CHECK(bench.wire.packets[1]->kind == FrameKind::kPause);
   CHECK(bench.wire.packets[2]->ipv4.dscp == kLossless);
   CHECK(bench.wire.packets[3]->ipv4.dscp == kLossy);
+}
+
+TEST_CASE("a pause storm stops its priority from its time on, and repeats itself, to its end") {
+  PortBench bench;
+  const PauseStorms storms(bench.scheduler, {{3, 10_us, 200_us}}, bench.tx.pause_requester());
+  bench.stay_alive_until(300_us);
+  bench.scheduler.run_until(300_us);
+  REQUIRE(bench.wire.packets.size() == 3);  // half of 335.5 us later once more
+  CHECK(bench.wire.starts[0] == 10_us);
+  CHECK(bench.wire.starts[1] == 10_us + Time::ps(std::int64_t{0xffff} * 5120 / 2));
+  CHECK(bench.wire.starts[2] == 200_us);
+  CHECK(bench.wire.packets[1]->pause.quanta[3] == 0xffff);
+  CHECK(bench.wire.packets[2]->pause.quanta[3] == 0);
+}
+
+TEST_CASE("the watchdog ends a storm, and the priority is lossy from then on") {
+  PauseWatchdogConfig config;
+  config.interval = 5_us;
+  config.action = PauseWatchdogConfig::Action::kStopPausing;
+  PortBench bench;
+  const PauseWatchdog watchdog(bench.scheduler, config, bench.tx.pause_requester(), bench.rx);
+  const PauseStorms storms(bench.scheduler, {{3, 10_us, std::nullopt}}, bench.tx.pause_requester());
+  bench.stay_alive_until(20_us);
+  bench.scheduler.run_until(20_us);
+  REQUIRE(bench.wire.packets.size() == 2);
+  CHECK(bench.wire.starts[1] == 15_us);
+  CHECK(bench.wire.packets[1]->pause.quanta[3] == 0);
+  CHECK(watchdog.stopped(3).since == 10_us);
+  CHECK(watchdog.stopped(3).lasted == 5_us);
+  for (int i = 0; i < 9; ++i) bench.arrive_at(21_us + 10_ns * i, bench.packet(kLossless));
+  bench.scheduler.run_until(30_us);
+  CHECK(bench.requests.packets.size() == 4);
+  CHECK(bench.wire.packets.size() == 2);
+}
+
+TEST_CASE("pauses that end in time are none of the watchdog's business") {
+  PauseWatchdogConfig config;
+  config.interval = 5_us;
+  config.action = PauseWatchdogConfig::Action::kStopPausing;
+  PortBench bench;
+  const PauseWatchdog watchdog(bench.scheduler, config, bench.tx.pause_requester(), bench.rx);
+  const PauseStorms storms(bench.scheduler, {{3, 10_us, 14_us}, {3, 15_us, 19_us}},
+                           bench.tx.pause_requester());
+  bench.stay_alive_until(40_us);
+  bench.scheduler.run_until(40_us);
+  CHECK(bench.wire.packets.size() == 4);
+  CHECK(watchdog.stopped(3).lasted == Time());
+}
+
+TEST_CASE("a flooded frame for somebody else ends at the port") {
+  PortBench bench;
+  for (const std::uint8_t last : {1, 2}) {
+    PacketRef packet = bench.packet(kLossless);
+    packet->eth.destination = {2, 0, 0, 0, 0, last};
+    packet->ingress = Packet::kFlooded;
+    bench.arrive_at(10_ns * last, std::move(packet));
+  }
+  bench.scheduler.run_until(1_us);
+  REQUIRE(bench.requests.packets.size() == 1);
+  CHECK(bench.requests.packets[0]->eth.destination[5] == 1);
+  MetricRecorder metrics;
+  bench.rx.report(MetricScope(metrics, "port"));
+  CHECK(metrics.values.at("port.rx_wrong_address") == 1);
+}
+
+TEST_CASE(
+    "packets that wait for the end of a pause keep a NIC's run alive, though its frame is lost") {
+  PortBench bench;
+  bench.arrive_at(0_ns, bench.pause(1U << 3, 0xffff));
+  bench.send_at(1_us, kLossless);
+  bench.scheduler.run_until(1_ms);
+  REQUIRE(bench.wire.packets.size() == 1);
+  CHECK(bench.wire.starts[0] == 100_ns + Time::ps(std::int64_t{0xffff} * 5120));
 }

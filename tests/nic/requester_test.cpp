@@ -268,7 +268,9 @@ TEST_CASE(
   pause->pause = frame;
   bench.host.nic.port().receive(pause);
   bench.scheduler.run_until(bench.scheduler.now() + 1_us);
-  bench.send(bench.write(0, 5 * 4096));
+  bench.driver().post(Qpn(1), bench.write(0, 5 * 4096));
+  bench.driver().ring(Qpn(1));
+  bench.scheduler.run_until(bench.scheduler.now() + 20_us);
   CHECK(bench.wire.packets.empty());
   bench.driver().post(Qpn(2), bench.write(0, 5 * 4096));
   bench.driver().ring(Qpn(2));

@@ -110,14 +110,17 @@ TEST_CASE("an expectation that means nothing is refused") {
       expect_failure(R"("metric": "m", "ratio_to": "m", "at_least": "1 us")") ==
       R"(x.json:1: expect.0.ratio_to: expected a number or a percentage to compare a ratio with, )"
       R"(found "1 us")");
+  CHECK(expect_failure(R"("metric": "m", "ratio_to": "m", "difference_to": "m", "equals": 1)")
+            .find("given together with \"ratio_to\"; choose one") != std::string::npos);
   CHECK(expect_failure(R"("violation": "deadlock", "variant": "hug", "at_least": 1)") ==
         R"(x.json:1: expect.0.variant: unknown variant "hug", did you mean "huge"?)");
   CHECK(expect_failure(R"("metric": "m", "variant": "huge", "equals": 1)") ==
         R"(x.json:1: expect.0.variant: goes with "violation" only; a metric names it as )"
         R"("variant:path")");
   CHECK(expect_failure(R"("violation": "deadlok", "at_least": 1)")
-            .find("expect.0.violation: expected lossless_drop, unfinished_flow, deadlock or "
-                  "pause_storm, found \"deadlok\"") != std::string::npos);
+            .find("expect.0.violation: expected lossless_drop, unfinished_flow, deadlock, "
+                  "pause_storm, pfc_missing or not_routable, found \"deadlok\"") !=
+        std::string::npos);
   CHECK(expect_failure(R"("violation": "deadlock", "equals": 1)")
             .find("expected \"at_least\" with a number for a violation") != std::string::npos);
 }

@@ -88,6 +88,22 @@ TEST_CASE("a variant's metric is compared with another run's by ratio") {
       R"({"metric": "v:workload.w0.bytes", "at_least": 1.6, "ratio_to": "workload.w0.bytes"})"));
 }
 
+TEST_CASE("two metrics are compared by their difference, in their unit") {
+  const std::vector<JudgedRun> runs = judged(
+      R"({"metric": "v:workload.w0.latency.p50", "equals": "9.5 us", "tolerance": "6 %",
+          "difference_to": "workload.w0.latency.p50"})");
+  REQUIRE(runs[1].expectations.size() == 1);
+  CHECK(runs[1].expectations[0].measured == 9e6);
+  CHECK(runs[1].expectations[0].unit == Unit::kPicoseconds);
+  CHECK(runs[1].passed());
+  CHECK_FALSE(passes(
+      R"({"metric": "v:workload.w0.latency.p50", "equals": "9.5 us", "tolerance": "5 %",
+          "difference_to": "workload.w0.latency.p50"})"));
+  CHECK(failure(R"({"metric": "v:workload.w0.bytes", "equals": "1 us",
+                    "difference_to": "workload.w0.bytes"})")
+            .find("a value to compare with a metric in B") != std::string::npos);
+}
+
 TEST_CASE("a ratio to zero fails") {
   const ScenarioFile file = file_with(
       R"({"metric": "workload.w0.bytes", "at_most": 9, "ratio_to": "v:workload.w0.bytes"})");

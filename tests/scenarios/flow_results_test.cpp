@@ -48,6 +48,9 @@ TEST_CASE("a flow's bytes on the wire: every packet's headers, the RETH once a m
   CHECK(packets.on_wire(Bytes(3 * 8192 + 5)) == Bytes(3 * (4194 + 4178) + 8 + 78 + 20));
   packets.link_layer = LinkLayer::kRoceV1;
   CHECK(packets.on_wire(4096_B, false) == Bytes(4096 + 14 + 40 + 12 + 8 + 20));
+  packets.link_layer = LinkLayer::kInfiniBand;
+  CHECK(packets.on_wire(4096_B, false) == Bytes(4096 + 26));
+  CHECK(packets.on_wire(1_B, true) == Bytes(4 + 16 + 26));
 }
 
 TEST_CASE("the ideal time of a flow through one switch is the sum of its parts") {

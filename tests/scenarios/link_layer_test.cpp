@@ -83,6 +83,18 @@ TEST_CASE("a datagram of RoCEv2 over IPv6 has its IPv6 header before it") {
   CHECK(prefix == header(17, 8 + 12 + 8 + kMessage + 3 + 4, gids, prefix));
 }
 
+TEST_CASE("a datagram of InfiniBand has 40 B before it that mean nothing") {
+  const Scenario scenario = one_datagram(LinkLayer::kInfiniBand, IpVersion::kIpv4);
+  System system("system", scenario);
+  PairWorkload workload(system, scenario.workload[0], scenario, 0, 0, nullptr, nullptr);
+  system.scheduler().run_until(Time::s(1));
+  REQUIRE(workload.waiting_for().empty());
+  std::vector<Violation> violations;
+  workload.verify(violations);
+  CHECK(violations.empty());
+  CHECK(system.server("B").host->memory().written(DmaPurpose::kPayload) == Bytes(40 + kMessage));
+}
+
 TEST_CASE("a datagram of RoCEv2 over IPv4 has 20 B of zeros and its IPv4 header before it") {
   const std::vector<std::uint8_t> addresses = {64, 17, 0x26, 0x0c, 10, 0, 0, 1, 10, 0, 0, 2};
   const auto prefix = prefix_with(one_datagram(LinkLayer::kRoceV2, IpVersion::kIpv4), addresses);

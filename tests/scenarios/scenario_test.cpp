@@ -55,14 +55,57 @@ TEST_CASE("hosts and workloads must fit together") {
   CHECK(failure("[]") == "x.json:1: expected an object, found a list");
 }
 
+TEST_CASE("over InfiniBand nothing may be set that only Ethernet has") {
+  const auto fabric_failure = [](const std::string& fabric, const std::string& hosts = kHosts) {
+    return failure(
+        text_of(hosts, kWorkload, R"(, "fabric": {"link_layer": "infiniband")" + fabric + "}"));
+  };
+  CHECK(fabric_failure("") == "no error");
+  CHECK(fabric_failure(R"(, "infiniband": {"data_lanes": 2})") == "no error");
+  CHECK(
+      fabric_failure(R"(, "ip_version": "ipv6")") ==
+      "x.json:1: fabric.ip_version: belongs to link_layer \"rocev2\": InfiniBand has no IP header");
+  CHECK(fabric_failure(R"(, "switch": {"egress": {"pause": {"mode": "none"}}})") ==
+        "x.json:1: fabric.switch.egress.pause: has no meaning over InfiniBand: its links have "
+        "credits");
+  CHECK(
+      fabric_failure(R"(, "switch": {"egress": {"ecn": []}})") ==
+      "x.json:1: fabric.switch.egress.ecn: has no meaning over InfiniBand: it has no IP header to "
+      "mark");
+  CHECK(fabric_failure(R"(, "switch": {"forwarding": "bridged"})") ==
+        "x.json:1: fabric.switch.forwarding: has no meaning over InfiniBand: its switches forward "
+        "by LID, each by one port");
+  CHECK(fabric_failure(R"(, "switches": [{"name": "*", "path_choice": "spray"}])") ==
+        "x.json:1: fabric.switches.0.path_choice: has no meaning over InfiniBand: its switches "
+        "forward by LID, each by one port");
+  CHECK(fabric_failure(R"(, "switch": {"buffer": {"alpha": 1}})") ==
+        "x.json:1: fabric.switch.buffer.alpha: has no meaning over InfiniBand: every virtual lane "
+        "of a port has a buffer of its own there");
+  CHECK(fabric_failure(R"(, "switch": {"buffer": {"size": "8 MiB"}})") == "no error");
+  CHECK(
+      fabric_failure("", R"([{"name": "A", "nic": {"port": {"lossless": [1]}}}, {"name": "B"}])") ==
+      "x.json:1: hosts.0.nic.port.lossless: has no meaning over InfiniBand: its links have "
+      "credits");
+  CHECK(fabric_failure(
+            "", R"([{"name": "A"}, {"name": "B", "nics": [{"port": {"priorities": {}}}]}])") ==
+        "x.json:1: hosts.1.nics.0.port.priorities: has no meaning over InfiniBand: priorities are "
+        "virtual lanes there, chosen by service level");
+  CHECK(fabric_failure(R"(, "infiniband": {"lane_buffer": "4 KiB"})") ==
+        "x.json:1: fabric.infiniband.lane_buffer: 4 KiB cannot hold a packet of 4200 B "
+        "(fabric.link.mtu) in blocks of 64 B; at least 4224 B are needed");
+  CHECK(failure(text_of(kHosts, kWorkload, R"(, "fabric": {"infiniband": {}})")) ==
+        "x.json:1: fabric.infiniband: belongs to link_layer \"infiniband\"");
+}
+
 TEST_CASE("a fabric's values must be possible") {
   const auto fabric_failure = [](const std::string& fabric) {
     return failure(text_of(kHosts, kWorkload, ", \"fabric\": " + fabric));
   };
   CHECK(fabric_failure(R"({"topology": "rign"})").find("did you mean \"ring\"?") !=
         std::string::npos);
-  CHECK(fabric_failure(R"({"link_layer": "infiniband"})") ==
-        "x.json:1: fabric.link_layer: expected \"rocev2\" or \"rocev1\", found \"infiniband\"");
+  CHECK(fabric_failure(R"({"link_layer": "ipoib"})") ==
+        "x.json:1: fabric.link_layer: expected \"rocev2\", \"rocev1\" or \"infiniband\", found "
+        "\"ipoib\"");
   CHECK(fabric_failure(R"({"link_layer": "rocev1", "ip_version": "ipv6"})") ==
         "x.json:1: fabric.ip_version: belongs to link_layer \"rocev2\": RoCEv1 has no IP header");
   CHECK(fabric_failure(R"({"ip_version": "ipv6", "link": {"faults": [

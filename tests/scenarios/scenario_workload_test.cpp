@@ -71,6 +71,10 @@ TEST_CASE("a workload's values must be possible") {
   CHECK(needs(R"("link_layer": "rocev1", )", "4185 B") ==
         "x.json:1: workload.0.path_mtu: 4 KiB of payload and 90 B of headers do not fit "
         "fabric.link.mtu, 4185 B");
+  CHECK(needs(R"("link_layer": "infiniband", )", "4138 B") == "no error");
+  CHECK(needs(R"("link_layer": "infiniband", )", "4137 B") ==
+        "x.json:1: workload.0.path_mtu: 4 KiB of payload and 42 B of headers do not fit "
+        "fabric.link.mtu, 4137 B");
   CHECK(needs(R"("ip_version": "ipv6", )", "4194 B") == "no error");
   CHECK(needs(R"("ip_version": "ipv6", )", "4193 B") ==
         "x.json:1: workload.0.path_mtu: 4 KiB of payload and 98 B of headers do not fit "

@@ -57,6 +57,14 @@ TEST_CASE("Mixed operations under mixed faults have the effect that verbs promis
   check_retransmissions(stress::with_faults, 40, 60);
 }
 
+TEST_CASE("Mixed operations over InfiniBand have that effect too, its packets lost or damaged") {
+  check_retransmissions(stress::over_infiniband, 1, 6);
+}
+
+TEST_CASE("Mixed operations over InfiniBand, many seeds", "[long]") {
+  check_retransmissions(stress::over_infiniband, 1000, 1100);
+}
+
 TEST_CASE("Mixed operations under mixed faults, many seeds", "[long]") {
   check_retransmissions(stress::with_faults, 1000, 1400);
 }

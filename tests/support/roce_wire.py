@@ -57,8 +57,11 @@ def ip_length(frame):
 
 def parse(frame):
     """Transport headers by the names of tshark's fields, payload, ICRC."""
-    at = 14 + NETWORK_BYTES[shape_of(frame)]
-    end = 14 + ip_length(frame)
+    return transport(frame, 14 + NETWORK_BYTES[shape_of(frame)], 14 + ip_length(frame))
+
+
+def transport(frame, at, end):
+    """The same of what lies between a BTH and the end of the ICRC."""
     opcode, flags, _, dest_qp, psn = struct.unpack(">BBHII", frame[at:at + 12])
     at += 12
     out = {"bth.opcode": opcode, "bth.padcnt": flags >> 4 & 3, "bth.destqp": dest_qp & 0xFFFFFF,

@@ -91,13 +91,13 @@ TROUBLES = {
 }
 
 
-def scenario(fabric):
+def scenario(fabric, troubles):
     variants = []
     for name, (operation, transport, size, _) in MOVES.items():
         variants.append({"name": name, "set": {
             "workload.w0.operation": operation, "workload.w0.transport": transport,
             "workload.w0.size": size}})
-    for name, (changes, *_) in TROUBLES.items():
+    for name, (changes, *_) in troubles.items():
         variants.append({"name": name, "set": {"workload.w0.size": LONG, **changes}})
     return json.dumps(dict(SCENARIO, fabric=fabric, variants=variants))
 
@@ -105,11 +105,11 @@ def scenario(fabric):
 class Judged:
     """The runs of one link layer: metrics, and packets with what tshark says of them."""
 
-    def __init__(self, fabric):
+    def __init__(self, fabric, troubles):
         self.metrics, self.packets, self.layers = {}, {}, {}
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            (folder / "x.json").write_text(scenario(fabric), encoding="utf-8")
+            (folder / "x.json").write_text(scenario(fabric, troubles), encoding="utf-8")
             done = subprocess.run([PROGRAM, "run", "x.json", "--json", "--pcap", "c.pcapng"],
                                   cwd=folder, text=True, capture_output=True, timeout=300,
                                   check=False)
@@ -118,7 +118,7 @@ class Judged:
                 self.metrics[run["variant"]] = {path: metric["value"]
                                                 for path, metric in run["metrics"].items()}
             data = b""
-            for variant in (*MOVES, *TROUBLES):
+            for variant in (*MOVES, *troubles):
                 part = (folder / f"c.x.{variant}.pcapng").read_bytes()
                 self.packets[variant] = read_pcapng(part)[1]
                 data += part
@@ -212,7 +212,7 @@ class LinkLayer:
 def case(shape):
     @classmethod
     def set_up(cls):
-        cls.runs = Judged(FABRICS[shape])
+        cls.runs = Judged(FABRICS[shape], TROUBLES)
     return type(shape, (LinkLayer, unittest.TestCase), {"shape": shape, "setUpClass": set_up})
 
 

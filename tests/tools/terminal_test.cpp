@@ -167,6 +167,10 @@ TEST_CASE("the summary says what the packets are, who forwards them, and what he
   CHECK(has_line(terminal_view(run, {}),
                  "  wire          RoCEv1; routable: no (RoCEv1 has no IP header); headers 1 KiB of "
                  "10 KiB sent"));
+  run.setup.fabric.link_layer = LinkLayer::kInfiniBand;
+  CHECK(has_line(
+      terminal_view(run, {}),
+      "  wire          InfiniBand; routable: no (one subnet); headers 1 KiB of 10 KiB sent"));
 }
 
 TEST_CASE("the summary repeats what is to be known of the network") {

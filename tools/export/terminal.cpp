@@ -19,6 +19,7 @@ using Relation = ExpectationSpec::Relation;
 /// What is measured, in the file's words.
 std::string subject_of(const ExpectationSpec& spec) {
   if (spec.violation) return "violations " + *spec.violation;
+  if (spec.difference_to) return *spec.metric + " - " + *spec.difference_to;
   return spec.ratio_to ? *spec.metric + " / " + *spec.ratio_to : *spec.metric;
 }
 
@@ -134,8 +135,14 @@ class Summary {
           headers += value(port + "tx_header_bytes");
         }
     line("wire", fmt::format("{}; routable: {}; headers {} of {} sent", packet_format_name(fabric),
-                             is_routable(fabric) ? "yes" : "no (RoCEv1 has no IP header)",
-                             short_text(headers, Unit::kBytes), short_text(frames, Unit::kBytes)));
+                             routable_text(fabric), short_text(headers, Unit::kBytes),
+                             short_text(frames, Unit::kBytes)));
+  }
+
+  static const char* routable_text(const FabricSpec& fabric) {
+    if (is_routable(fabric)) return "yes";
+    return fabric.link_layer == LinkLayer::kInfiniBand ? "no (one subnet)"
+                                                       : "no (RoCEv1 has no IP header)";
   }
 
   void troubles(const std::string& path) {

@@ -27,7 +27,8 @@ constexpr CommandText kText = {
     "validate [GLOB...] [OPTION...]",
     "Runs the scenarios in validation/ (those whose names match a GLOB) and compares each\n"
     "expectation that has an id or a source with what was published. One whose id says\n"
-    "\"(calibration)\" has set a value of the model and does not count in the mean error."};
+    "\"(calibration)\" has set a value of the model, one that says \"(recalled)\" has not been\n"
+    "read again at its source; neither counts in the mean error."};
 
 /// One published number and what the model makes of it.
 struct Row {
@@ -60,17 +61,23 @@ struct Row {
   }
 };
 
-/// Calibrated values are shown but are no evidence: they stay out of the mean.
-bool is_calibration(const Row& row) { return row.id().find("(calibration)") != std::string::npos; }
+/// Such values are shown but are no evidence: they stay out of the mean.
+bool is_no_evidence(const Row& row) {
+  return row.id().find("(calibration)") != std::string::npos ||
+         row.id().find("(recalled)") != std::string::npos;
+}
 
-/// A violation is a result, never a published number.
+/// A violation is a published fact if it says where it was published.
+bool is_row(const ExpectationSpec& spec) {
+  return spec.metric ? spec.id || spec.source : spec.id && spec.source;
+}
+
 std::vector<Row> rows_of(const std::vector<std::vector<JudgedRun>>& files) {
   std::vector<Row> rows;
   for (const std::vector<JudgedRun>& runs : files)
     for (const JudgedRun& run : runs)
       for (const ExpectationResult& result : run.expectations)
-        if (result.spec.metric && (result.spec.id || result.spec.source))
-          rows.push_back({run.scenario, result});
+        if (is_row(result.spec)) rows.push_back({run.scenario, result});
   return rows;
 }
 
@@ -79,7 +86,7 @@ std::optional<double> mean_error(const std::vector<Row>& rows) {
   std::size_t count = 0;
   for (const Row& row : rows) {
     const std::optional<double> error = row.error();
-    if (!error || !std::isfinite(*error) || is_calibration(row)) continue;
+    if (!error || !std::isfinite(*error) || is_no_evidence(row)) continue;
     sum += std::abs(*error);
     ++count;
   }

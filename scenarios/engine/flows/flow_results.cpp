@@ -46,10 +46,12 @@ Bytes FlowPackets::on_wire(Bytes payload, bool extended) const {
                                 : operation == Operation::kRead ? Aeth::kBytes
                                                                 : 0;
   const std::uint64_t pad = -payload.count() & 3;
-  const Bytes frame = Bytes(EthernetHeader::kBytes + network_header_bytes(link_layer, ip_version) +
-                            Bth::kBytes + (extended ? extension : 0) + pad) +
-                      payload + tag + kIcrcBytes + kFcsBytes;
-  return std::max(frame, kMinFrameBytes) + kPreambleBytes + kInterPacketGapBytes;
+  const Bytes frame = link_header_bytes(link_layer) +
+                      Bytes(network_header_bytes(link_layer, ip_version) + Bth::kBytes +
+                            (extended ? extension : 0) + pad) +
+                      payload + tag + kIcrcBytes;
+  return std::max(frame, min_frame_bytes(link_layer)) + preamble_bytes(link_layer) +
+         gap_bytes(link_layer);
 }
 
 Bytes FlowPackets::on_wire(Bytes flow) const {
@@ -68,8 +70,8 @@ Bytes FlowPackets::on_wire(Bytes flow) const {
 Time ideal_time(const std::vector<Fabric::Hop>& hops, const FlowPackets& packets, Bytes flow) {
   const Bytes first =
       packets.on_wire(std::min({flow, packets.message_size, packets.path_mtu}), true) -
-      kInterPacketGapBytes;
-  const Bytes all = packets.on_wire(flow) - kInterPacketGapBytes;
+      gap_bytes(packets.link_layer);
+  const Bytes all = packets.on_wire(flow) - gap_bytes(packets.link_layer);
   std::size_t slowest = 0;
   for (std::size_t i = 1; i < hops.size(); ++i)
     if (ByteTime(hops[i].rate).of(all) > ByteTime(hops[slowest].rate).of(all)) slowest = i;
@@ -78,7 +80,8 @@ Time ideal_time(const std::vector<Fabric::Hop>& hops, const FlowPackets& packets
     time += hops[i].propagation + hops[i].latency;
     // Which switch waits for the packet: that behind the cable, or behind the slowest that before.
     const bool cut = i < slowest ? hops[i].cut_through : i > slowest && hops[i - 1].cut_through;
-    const Bytes waited = cut ? std::min(first, kPreambleBytes + kMinFrameBytes) : first;
+    const Bytes waited =
+        cut ? std::min(first, preamble_bytes(packets.link_layer) + kMinFrameBytes) : first;
     time += ByteTime(hops[i].rate).of(i == slowest ? all : waited);
   }
   return time;

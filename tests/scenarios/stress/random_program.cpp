@@ -109,6 +109,7 @@ SendRequest RandomProgram::request_of(const End& end, std::uint32_t number) cons
   request.swap = op.swap_or_add;
   request.to.ip = peer.server.ports[0].ip;
   request.to.mac = peer.server.ports[0].mac;
+  request.to.lid = peer.server.ports[0].lid;
   request.remote_qpn = end.peer->qp->qpn();
   request.remote_qkey = kQkey;
   return request;

@@ -122,6 +122,19 @@ Settings with_faults(std::uint64_t seed) {
   return s;
 }
 
+/// A link neither repeats a packet nor lets one overtake another.
+Settings over_infiniband(std::uint64_t seed) {
+  Settings s = mixed(seed);
+  Random random = faults_of(s);
+  const Retransmission mode = s.scenario.hosts[0].nics[0].config.retransmitter.mode;
+  vary_faults(random, s.scenario, mode == Retransmission::kGoBack0 ? 0.003 : 0.01, false);
+  s.scenario.fabric.link_layer = LinkLayer::kInfiniBand;
+  s.scenario.fabric.infiniband = CreditConfig{};
+  s.scenario.fabric.infiniband->data_lanes = 1 + static_cast<std::uint8_t>(random.below(8));
+  s.scenario.fabric.infiniband->lane_buffer = Bytes(one_of(random, {8448, 16896, 131072}));
+  return s;
+}
+
 Settings failing(std::uint64_t seed) {
   Settings s = mixed(seed);
   Random random = faults_of(s);

@@ -51,7 +51,9 @@ struct Settings {
 Settings without_faults(std::uint64_t seed);
 /// All kinds, over a cable that loses, damages, repeats, reorders and delays packets.
 Settings with_faults(std::uint64_t seed);
-/// The same with few retries, wrong keys or a cable that is down: queue pairs fail.
+/// The same over InfiniBand, whose lanes have room for a few packets only.
+Settings over_infiniband(std::uint64_t seed);
+/// The same as with faults, with few retries, wrong keys or a cable that is down: queue pairs fail.
 Settings failing(std::uint64_t seed);
 /// UC and UD over a cable that loses, damages and delays packets.
 Settings unreliable(std::uint64_t seed);

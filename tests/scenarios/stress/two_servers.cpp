@@ -166,6 +166,7 @@ void TwoServers::connect(CpuTask& task, End& end) {
     attributes.remote_qpn = end.peer->qp->qpn();
     attributes.remote_ip = peer.ports[0].ip;
     attributes.remote_mac = peer.ports[0].mac;
+    attributes.remote_lid = peer.ports[0].lid;
     attributes.receive_psn = first_psn(*end.peer);
   }
   if (s_.transport == Transport::kRc) {
