@@ -148,23 +148,23 @@ void Fabric::build_links(const Wiring& wiring, const FabricConfig& config) {
 }
 
 void Fabric::build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
-                             const FabricConfig& given) {
+                             const FabricConfig& fabric) {
   const LinkConfig& config = link_configs_[number / 2];
   const FaultDirection way = number % 2 == 0 ? FaultDirection::kForward : FaultDirection::kBackward;
   Direction direction{from, to, std::make_unique<LinkDirection>(wiring.scheduler, config, number),
                       nullptr};
   std::vector<FaultRule> here;
-  for (std::size_t i = 0; i < given.failures.size(); ++i)
-    if (given.failures[i].acts_on(topology_, number / 2))
-      here.push_back(LinkFailures::rule_of(given.failures[i], i, config.propagation()));
-  append_rules_on(topology_.link_name(number / 2), given.faults, here);
+  for (std::size_t i = 0; i < fabric.failures.size(); ++i)
+    if (fabric.failures[i].acts_on(topology_, number / 2))
+      here.push_back(LinkFailures::rule_of(fabric.failures[i], i, config.propagation()));
+  append_rules_on(topology_.link_name(number / 2), fabric.faults, here);
   const double loss = topology_.links()[number / 2].own.loss;
   if (loss > 0) here.push_back(loss_of_file(loss));
   if (std::any_of(here.begin(), here.end(),
                   [&](const FaultRule& rule) { return rule.acts(way); })) {
     direction.faults =
         std::make_unique<FaultInjector>(wiring.scheduler, wiring.packets, config, here, way,
-                                        direction_name(number), wiring.seed, given.link_layer);
+                                        direction_name(number), wiring.seed, fabric.link_layer);
     direction.faults->connect(*direction.link);
   }
   directions_.push_back(std::move(direction));

@@ -141,7 +141,7 @@ class Fabric {
   LinkConfig config_of(const TopologyLink& link, const FabricConfig& config) const;
   void build_links(const Wiring& wiring, const FabricConfig& config);
   void build_direction(const Wiring& wiring, PortRef from, PortRef to, std::uint32_t number,
-                       const FabricConfig& given);
+                       const FabricConfig& config);
   void build_switches(const Wiring& wiring, const FabricConfig& config);
   bool is_nic(PortRef port) const { return !topology_.node(port.node).is_switch; }
   std::uint32_t tap_number(PortRef port) const;

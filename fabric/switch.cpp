@@ -299,11 +299,13 @@ std::uint64_t Switch::set_port_up(std::uint16_t number, bool up) {
   }
   ++dead_ports_;
   std::uint64_t dropped = 0;
-  for (std::uint8_t priority = 0; priority < kPriorities; ++priority)
+  for (std::uint8_t priority = 0; priority < kPriorities; ++priority) {
     port.egress.discard(priority, [&](const Packet& packet) {
       ++dropped;
-      left(number, packet.ingress, priority, packet.frame_bytes());
+      left(number, packet.ingress, infiniband_ ? packet.lrh.virtual_lane : priority,
+           packet.frame_bytes());
     });
+  }
   return dropped;
 }
 

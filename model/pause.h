@@ -95,15 +95,15 @@ class PauseRequester {
   /// The class must stop, or may go on. What it already is changes nothing.
   void xoff(std::uint8_t priority);
   void xon(std::uint8_t priority);
-  /// The other end may have lost what it was told.
-  void repeat() {
-    if (xoff_ != 0) owe(xoff_);
-  }
   /// A fault: the class stays XOFF whatever the buffer says, until it is let go.
   void jam(std::uint8_t priority);
   void let_go(std::uint8_t priority);
   /// The class is XON from now on, for good.
   void silence(std::uint8_t priority);
+  /// The other end may have lost what it was told.
+  void repeat() {
+    if (xoff_ != 0) owe(xoff_);
+  }
   bool is_xoff(std::uint8_t priority) const { return (xoff_ >> priority & 1) != 0; }
   bool any_xoff() const { return xoff_ != 0; }
   /// Since when the class has been XOFF. REQUIRES: is_xoff().

@@ -70,12 +70,12 @@ void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch) {
   seal_icrc(*packet);
   const std::uint8_t priority = priorities_.of(*packet);
   packet->priority = priority;
+  if (credit_ != nullptr) packet->lrh.virtual_lane = priority;
   if (vlan_) {
     packet->tagged = true;
     packet->vlan.priority = priority;
     packet->vlan.id = *vlan_;
   }
-  if (credit_ != nullptr) packet->lrh.virtual_lane = priority;
   auto& waiting = queues_[priority].at(queue);
   waiting.push({std::move(packet), ready, epoch});
   nonempty_ = static_cast<PrioritySet>(nonempty_ | priority_bit(priority));

@@ -192,9 +192,7 @@ void Nic::attach(ProbeSink* sink, std::uint32_t component) {
   b.mac_rx.probe.attach(sink, component);
 }
 
-std::uint8_t Nic::priority_of(std::uint8_t dscp) const {
-  abi::QpContext context;
-  context.dscp = dscp;
+std::uint8_t Nic::priority_of(const abi::QpContext& context) const {
   return blocks_->mac_tx.priority_of(context);
 }
 

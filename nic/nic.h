@@ -69,9 +69,6 @@ class Nic : public sc_core::sc_module {
   void attach_tap(PacketTap* tap, std::uint32_t number);
   /// Pauses that the port obeys.
   void observe_pauses(PauseObserver* observer, PauseObserver::Port port);
-  /// Of what has this DSCP; and since when the port may not send it, never() if it may.
-  std::uint8_t priority_of(std::uint8_t dscp) const;
-  Time paused_since(std::uint8_t priority) const;
   /// Of each priority the longest that the port was paused, and the storm of our own that the
   /// watchdog ended, if those are storms by the watchdog's interval; else lasted is zero.
   struct PauseStorm {
@@ -79,6 +76,9 @@ class Nic : public sc_core::sc_module {
     PauseSpan stopped;
   };
   PauseStorm pause_storm(std::uint8_t priority) const;
+  /// Of a queue pair with this address; and since when the port may not send it, never() if it may.
+  std::uint8_t priority_of(const abi::QpContext& context) const;
+  Time paused_since(std::uint8_t priority) const;
   void report(const MetricScope& scope) const;
 
  private:

@@ -18,9 +18,6 @@ constexpr std::uint32_t kQkey = 0x11111111;
 Psn first_psn(std::uint32_t qpn) { return Psn(qpn * 7919u); }
 
 /// One UDP source port a queue pair, in the range that annex A17 leaves for entropy.
-/// InfiniBand's for the class selector of a DSCP.
-std::uint8_t service_level_of(std::uint8_t dscp) { return dscp >> 3; }
-
 std::uint16_t source_port(const QueuePair& qp) {
   return static_cast<std::uint16_t>(0xc000 | (qp.qpn().value() & 0x3fff));
 }

@@ -22,6 +22,9 @@
 
 namespace rnicsim {
 
+/// InfiniBand's service level for the class selector of a workload's DSCP.
+inline std::uint8_t service_level_of(std::uint8_t dscp) { return dscp >> 3; }
+
 class Endpoint {
  public:
   /// What its queue pairs are for.

@@ -21,13 +21,10 @@ constexpr const char* kLinear = "its switches forward by LID, each by one port";
 constexpr const char* kLaneBuffers = "every virtual lane of a port has a buffer of its own there";
 constexpr const char* kNoMarks = "it has no IP header to mark";
 
-constexpr Setting kOfPort[] = {{"port.priorities", kLanes},
-                               {"port.lossless", kCredits},
-                               {"port.pause", kCredits},
-                               {"port.headroom", kCredits},
-                               {"port.watchdog", kCredits},
-                               {"pause_storm", kCredits},
-                               {"port.vlan", "there are no Ethernet tags"}};
+constexpr Setting kOfPort[] = {{"port.priorities", kLanes}, {"port.lossless", kCredits},
+                               {"port.pause", kCredits},    {"port.headroom", kCredits},
+                               {"port.watchdog", kCredits}, {"port.vlan", kLanes},
+                               {"pause_storm", kCredits}};
 constexpr Setting kOfSwitch[] = {{"forwarding", kLinear},
                                  {"priorities", kLanes},
                                  {"lossless", kCredits},

@@ -59,7 +59,7 @@ struct Bench {
            {}, {}),
         rx({scheduler, clock, tx, {}, "nic.mac_rx"}, {}, {}) {
     tx.connect(wire, {}, {});
-    rx.connect(requests, responses);
+    rx.connect(requests, responses, notifications);
   }
   static CreditConfig config() {
     CreditConfig config;
@@ -103,6 +103,7 @@ struct Bench {
   MacRx rx;
   Parsed requests;
   Parsed responses;
+  Parsed notifications;
   std::vector<PacketRef> arriving;
   std::size_t released = 0;
 };

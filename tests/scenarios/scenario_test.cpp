@@ -90,6 +90,18 @@ TEST_CASE("over InfiniBand nothing may be set that only Ethernet has") {
             "", R"([{"name": "A"}, {"name": "B", "nics": [{"port": {"priorities": {}}}]}])") ==
         "x.json:1: hosts.1.nics.0.port.priorities: has no meaning over InfiniBand: priorities are "
         "virtual lanes there, chosen by service level");
+  CHECK(
+      fabric_failure(R"(, "switch": {"mac_table": {}})") ==
+      "x.json:1: fabric.switch.mac_table: has no meaning over InfiniBand: its switches forward by "
+      "LID, each by one port");
+  const auto with_control = [&](const std::string& algorithm) {
+    return fabric_failure("", R"([{"name": "A", "nic": {"congestion_control": {"algorithm": ")" +
+                                  algorithm + R"("}}}, {"name": "B"}])");
+  };
+  CHECK(with_control("timely") == "no error");
+  CHECK(with_control("dcqcn") ==
+        "x.json:1: hosts.0.nic.congestion_control: cannot work over InfiniBand: it needs marks in "
+        "the IP header");
   CHECK(fabric_failure(R"(, "infiniband": {"lane_buffer": "4 KiB"})") ==
         "x.json:1: fabric.infiniband.lane_buffer: 4 KiB cannot hold a packet of 4200 B "
         "(fabric.link.mtu) in blocks of 64 B; at least 4224 B are needed");

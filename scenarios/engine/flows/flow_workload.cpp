@@ -5,6 +5,7 @@
 
 #include "model/quantity.h"
 #include "model/random.h"
+#include "scenarios/engine/endpoint.h"
 #include "scenarios/engine/flows/flow_checks.h"
 
 namespace rnicsim {
@@ -151,7 +152,10 @@ std::string FlowWorkload::obstacle(const FlowPair& pair) const {
   for (const auto& [from, to] :
        {std::pair{pair.source, pair.destination}, std::pair{pair.destination, pair.source}}) {
     const Nic& nic = nic_of(from);
-    const std::uint8_t priority = nic.priority_of(pair.dscp);
+    abi::QpContext context;
+    context.dscp = pair.dscp;
+    context.service_level = service_level_of(pair.dscp);
+    const std::uint8_t priority = nic.priority_of(context);
     if (nic.paused_since(priority) != Time::never())
       return "the port of " + name_of(from) + " is paused in priority " + std::to_string(priority) +
              " since " + to_text(nic.paused_since(priority));
