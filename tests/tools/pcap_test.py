@@ -151,7 +151,7 @@ class EightSteps(Capture):
 
 
 SWITCHED = """{
-  "hosts": [ { "name": "h", "count": 3, "nic": { "port": { "vlan": 7 } } } ],
+  "hosts": [ { "name": "h", "count": 3, "nic": { "port": { "vlan": 7 }, "congestion_control": { "algorithm": "dcqcn" } } } ],
   "fabric": {
     "topology": "star",
     "switch": {
