@@ -79,7 +79,7 @@ struct Bench : WithPool, EndpointBench, DmaEngine::Client {
   }
   void add_at(Time time, DmaEngine::Job made) {
     made.ready = std::max(made.ready, time);
-    at(time, [this, made] { engine.add(made); });
+    at(time, [this, made]() mutable { engine.add(std::move(made)); });
   }
   /// Fetches the key and the translations of pages 0 to 7; returns a time when all is quiet.
   Time warm() {
