@@ -58,7 +58,7 @@ std::vector<std::uint8_t> prefix_with(const Scenario& scenario,
 std::vector<std::uint8_t> header(std::uint8_t next_header, std::uint16_t length,
                                  const std::vector<std::uint8_t>& addresses,
                                  const std::vector<std::uint8_t>& received) {
-  std::vector<std::uint8_t> bytes = {0x66, 0xa0, received[2], received[3], 0, 0, next_header, 64};
+  std::vector<std::uint8_t> bytes = {0x66, 0x80, received[2], received[3], 0, 0, next_header, 64};
   store_be16(&bytes[4], length);
   bytes.insert(bytes.end(), addresses.begin(), addresses.end());
   return bytes;
@@ -96,11 +96,11 @@ TEST_CASE("a datagram of InfiniBand has 40 B before it that mean nothing") {
 }
 
 TEST_CASE("a datagram of RoCEv2 over IPv4 has 20 B of zeros and its IPv4 header before it") {
-  const std::vector<std::uint8_t> addresses = {64, 17, 0x26, 0x0c, 10, 0, 0, 1, 10, 0, 0, 2};
+  const std::vector<std::uint8_t> addresses = {64, 17, 0x26, 0x0e, 10, 0, 0, 1, 10, 0, 0, 2};
   const auto prefix = prefix_with(one_datagram(LinkLayer::kRoceV2, IpVersion::kIpv4), addresses);
   std::vector<std::uint8_t> expected(20, 0);
   const std::uint8_t length = 20 + 8 + 12 + 8 + kMessage + 3 + 4;
-  const std::vector<std::uint8_t> start = {0x45, 0x6a, 0, length, 0, 1, 0x40, 0};
+  const std::vector<std::uint8_t> start = {0x45, 0x68, 0, length, 0, 1, 0x40, 0};
   expected.insert(expected.end(), start.begin(), start.end());
   expected.insert(expected.end(), addresses.begin(), addresses.end());
   CHECK(prefix == expected);
