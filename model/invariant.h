@@ -17,14 +17,18 @@ class InvariantBroken : public std::runtime_error {
   InvariantBroken(std::string where, Time when, const std::string& what, std::string kind = "")
       : std::runtime_error(where + " at " + std::to_string(when.ps()) + " ps: " + what),
         where_(std::move(where)),
+        text_(what),
         kind_(std::move(kind)),
         when_(when) {}
   const std::string& where() const { return where_; }
+  /// Without where and when.
+  const std::string& text() const { return text_; }
   const std::string& kind() const { return kind_; }
   Time when() const { return when_; }
 
  private:
   std::string where_;
+  std::string text_;
   std::string kind_;
   Time when_;
 };

@@ -35,6 +35,13 @@ class MetricCollector : public MetricSink {
   std::map<std::string, Metric>& metrics_;
 };
 
+/// A switch is system.fabric_NAME among SystemC's modules and fabric.NAME among metrics.
+std::string path_of_module(const std::string& module) {
+  const std::string prefix = "system.fabric_";
+  if (module.compare(0, prefix.size(), prefix) != 0) return module;
+  return "fabric." + module.substr(prefix.size());
+}
+
 class Simulation {
  public:
   Simulation(const Scenario& scenario, const SimulationHooks& hooks)
@@ -60,7 +67,8 @@ class Simulation {
     } catch (const InvariantBroken& broken) {
       if (broken.kind().empty()) throw;
       broken_ = true;
-      result_.violations.push_back({broken.kind(), broken.where(), broken.when(), broken.what()});
+      result_.violations.push_back(
+          {broken.kind(), path_of_module(broken.where()), broken.when(), broken.text()});
     }
     if (capture_) capture_->close();
     check();
