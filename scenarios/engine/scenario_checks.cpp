@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/scenario_checks.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <unordered_set>
 
+#include "fabric/routes.h"
 #include "fabric/topology_builder.h"
 #include "model/json_path.h"
 #include "model/packet.h"
@@ -70,10 +72,30 @@ class Checker {
       const Topology topology =
           build_topology(fabric.topology, end_point_names(scenario_.machines()), fabric.folder);
       check_failures(topology);
+      if (collects_telemetry()) telemetry_ = most_telemetry(topology);
     } catch (const ConfigError& error) {
       if (!error.detail().file.empty()) throw;
       fail(join_path("fabric", error.detail().path), error.detail().found, error.detail().nearest);
     }
+  }
+
+  bool collects_telemetry() const {
+    for (const HostSpec& host : scenario_.hosts)
+      for (const NicSpec& nic : host.nics)
+        if (nic.config.congestion_control.config.algorithm == CongestionAlgorithm::kHpcc)
+          return true;
+    return false;
+  }
+
+  /// Of a packet that goes the longest of the shortest ways.
+  static Bytes most_telemetry(const Topology& topology) {
+    const Routes routes(topology);
+    std::size_t ports = 1;
+    for (std::uint32_t from = 0; from < topology.end_points(); ++from)
+      for (std::uint32_t to = 0; to < topology.end_points(); ++to)
+        if (from != to) ports = std::max(ports, routes.first_path(topology, from, to).size());
+    const std::size_t switches = std::min(ports - 1, Packet::kMaxHops);
+    return Bytes(HopTelemetry::kHeaderBytes + HopTelemetry::kRecordBytes * switches);
   }
 
   /// Each must name a link that there is.
@@ -167,7 +189,8 @@ class Checker {
 
   void check_workload_entry(WorkloadSpec& workload, const std::string& path) const {
     if (is_of_flows(workload.pattern)) {
-      check_workload(document_, path, workload, scenario_.fabric, scenario_.tag_bytes());
+      check_workload(document_, path, workload, scenario_.fabric,
+                     scenario_.tag_bytes() + telemetry_);
       check_flows(document_, path, workload, scenario_);
       return;
     }
@@ -175,7 +198,7 @@ class Checker {
     workload.to = one_host(workload.to_rule, path + ".to", "host at the other end");
     if (workload.from == workload.to)
       fail(path + ".to", "loopback is not supported: `from` and `to` are the same host");
-    check_workload(document_, path, workload, scenario_.fabric, scenario_.tag_bytes());
+    check_workload(document_, path, workload, scenario_.fabric, scenario_.tag_bytes() + telemetry_);
   }
 
   std::string one_host(const AnyJson& rule, const std::string& path, const char* what) const {
@@ -188,6 +211,7 @@ class Checker {
   const JsonNode& document_;
   Scenario& scenario_;
   std::vector<std::string> host_names_;
+  Bytes telemetry_;  ///< most that switches add to a packet
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ class WorkloadChecker {
   WorkloadChecker(const JsonNode& document, const std::string& path, WorkloadSpec& workload)
       : document_(document), path_(path), w_(workload) {}
 
-  void run(const FabricSpec& fabric, Bytes tag) {
+  void run(const FabricSpec& fabric, Bytes added) {
     if (is_of_flows(w_.pattern))
       flows();
     else if (w_.pattern == WorkloadPattern::kPerftest)
@@ -64,7 +64,7 @@ class WorkloadChecker {
     const Operation operation = w_.pattern == WorkloadPattern::kPerftest ? operation_of(w_.test)
                                 : w_.pattern == WorkloadPattern::kRkeyGuessing ? Operation::kRead
                                                                                : w_.operation;
-    const Bytes headers = header_bytes(operation, w_.transport, fabric) + tag;
+    const Bytes headers = header_bytes(operation, w_.transport, fabric) + added;
     const Bytes mtu = fabric.smallest_mtu();
     if (w_.path_mtu + headers > mtu)
       fail("path_mtu", to_text(w_.path_mtu) + " of payload and " + to_text(headers) +
@@ -317,8 +317,8 @@ class WorkloadChecker {
 }  // namespace
 
 void check_workload(const JsonNode& document, const std::string& path, WorkloadSpec& workload,
-                    const FabricSpec& fabric, Bytes tag) {
-  WorkloadChecker(document, path, workload).run(fabric, tag);
+                    const FabricSpec& fabric, Bytes added) {
+  WorkloadChecker(document, path, workload).run(fabric, added);
 }
 
 }  // namespace rnicsim

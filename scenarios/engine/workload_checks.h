@@ -10,8 +10,9 @@
 namespace rnicsim {
 
 /// Also interprets `inline` and `sizes`. `path` is where the workload stands in `document`,
-/// `fabric` what its packets have to fit, with tags of `tag` bytes; throws ConfigError.
+/// `fabric` what its packets have to fit, with `added` bytes of tags and telemetry; throws
+/// ConfigError.
 void check_workload(const JsonNode& document, const std::string& path, WorkloadSpec& workload,
-                    const FabricSpec& fabric, Bytes tag);
+                    const FabricSpec& fabric, Bytes added);
 
 }  // namespace rnicsim

@@ -174,6 +174,16 @@ TEST_CASE("an operation's keys must be its own") {
                          R"(, "fabric": {"link": {"mtu": "4177 B"}})") ==
         "x.json:1: workload.0.path_mtu: 4 KiB of payload and 82 B of headers do not fit "
         "fabric.link.mtu, 4177 B");
+  const auto with_telemetry = [](const std::string& mtu) {
+    return failure(text_of(
+        R"([{"name": "A", "nic": {"congestion_control": {"algorithm": "hpcc"}}},
+                               {"name": "B"}])",
+        kWorkload, R"(, "fabric": {"topology": "star", "link": {"mtu": ")" + mtu + R"("}})"));
+  };
+  CHECK(with_telemetry("4188 B") == "no error");
+  CHECK(with_telemetry("4183 B") ==
+        "x.json:1: workload.0.path_mtu: 4 KiB of payload and 88 B of headers do not fit "
+        "fabric.link.mtu, 4183 B");
   CHECK(workload_failure(R"("receive_fault": "short")") ==
         "x.json:1: workload.0.receive_fault: belongs to SENDs: nothing else comes into the buffer "
         "of a receive");
