@@ -225,7 +225,7 @@ bool Switch::is_known(Port& port, PacketRef& packet) {
     case Neighbours::Verdict::kKnown:
       return true;
     case Neighbours::Verdict::kFlood:
-      flood(port, std::move(packet));
+      flood(port, packet);
       break;
     case Neighbours::Verdict::kDropUnknown:
       drop(port, *packet, port.unknown);
@@ -246,7 +246,7 @@ void Switch::hear(const Port& port, const Packet& packet) {
 }
 
 /// The copies share the place of one packet at the ingress port.
-void Switch::flood(Port& port, PacketRef packet) {
+void Switch::flood(Port& port, const PacketRef& packet) {
   std::vector<std::uint16_t> ways;
   for (const auto& other : ports_)
     if (other->index != port.index && other->egress.is_connected() &&

@@ -166,7 +166,7 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
   void forward(Port& port, PacketRef packet);
   bool take(Port& port, const Packet& packet, std::uint16_t way);
   bool is_known(Port& port, PacketRef& packet);
-  void flood(Port& port, PacketRef packet);
+  void flood(Port& port, const PacketRef& packet);
   void hear(const Port& port, const Packet& packet);
   std::uint16_t ingress_of(const Packet& packet) const;
   std::uint32_t destination_of(const Packet& packet) const;

@@ -29,14 +29,19 @@ sc_core::sc_time Scheduler::kernel_time(Time time) {
 
 sc_core::sc_time Scheduler::annotation() const { return kernel_time(now_ - kernel_now()); }
 
-void Scheduler::insert(Time time, std::uint64_t rank, std::uint64_t flags, Callback callback) {
+void Scheduler::insert(Time time, std::uint64_t rank, std::uint64_t flags,
+                       const Callback& callback) {
+  if (!draining_ || time < now_ || sequence_ == kMaxSequence) check_insert(time);
+  wheel_.insert({time.ps(), rank | ++sequence_ << 2 | flags, callback});
+  if ((flags & kDaemon) == 0) ++live_;
+  if (!draining_ && !thread_runs_) arm(time);
+}
+
+void Scheduler::check_insert(Time time) const {
   // Outside a callback the kernel may be later than the last entry (see enter_foreign).
   if (time < now_ || (!draining_ && time < kernel_now()))
     throw InvariantBroken(name(), now_, "an entry in the past was scheduled");
   if (sequence_ == kMaxSequence) throw InvariantBroken(name(), now_, "too many entries");
-  wheel_.insert({time.ps(), rank | ++sequence_ << 2 | flags, callback});
-  if ((flags & kDaemon) == 0) ++live_;
-  if (!draining_ && !thread_runs_) arm(time);
 }
 
 void Scheduler::arm(Time time) {

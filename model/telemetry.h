@@ -37,8 +37,9 @@ struct HopTelemetry {
   /// The fastest class that is not above a rate (the slowest, if all are).
   static constexpr std::uint8_t class_of(BitRate rate) {
     std::uint8_t best = 0;
-    for (std::uint8_t i = 0; i < kRates.size(); ++i)
-      if (kRates[i] * 1'000'000'000ULL <= rate.numerator() / rate.denominator()) best = i;
+    for (std::size_t i = 0; i < kRates.size(); ++i)
+      if (kRates[i] * 1'000'000'000ULL <= rate.numerator() / rate.denominator())
+        best = static_cast<std::uint8_t>(i);
     return best;
   }
   static constexpr HopTelemetry of(std::uint8_t rate_class, Time now, Bytes sent, Bytes waiting) {

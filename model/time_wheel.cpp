@@ -37,13 +37,6 @@ void TimeWheel::insert_current(const Entry& entry) {
                   place);
 }
 
-void TimeWheel::insert_bucket(std::int64_t bucket, const Entry& entry) {
-  const auto slot = slot_of(bucket);
-  heads_[slot] = make_node(entry, heads_[slot]);
-  occupied_[slot / 64] |= 1ULL << (slot % 64);
-  occupied_words_ |= 1ULL << (slot / 64);
-}
-
 /// Absolute number of the first occupied bucket after cursor_, or -1.
 std::int64_t TimeWheel::next_occupied() const {
   if (occupied_words_ == 0) return -1;

@@ -29,10 +29,10 @@ class TimeWheel {
   void insert(const Entry& entry) {
     ++size_;
     const std::int64_t bucket = entry.time >> kShift;
-    if (bucket <= cursor_)
-      insert_current(entry);
-    else if (bucket - cursor_ < kBuckets)
+    if (bucket > cursor_ && bucket - cursor_ < kBuckets)
       insert_bucket(bucket, entry);
+    else if (bucket <= cursor_)
+      insert_current(entry);
     else
       insert_heap(entry);
   }
@@ -100,7 +100,12 @@ class TimeWheel {
   }
   std::uint32_t add_node(const Entry& entry, std::uint32_t next);
   void insert_current(const Entry& entry);
-  void insert_bucket(std::int64_t bucket, const Entry& entry);
+  void insert_bucket(std::int64_t bucket, const Entry& entry) {
+    const auto slot = slot_of(bucket);
+    heads_[slot] = make_node(entry, heads_[slot]);
+    occupied_[slot / 64] |= 1ULL << (slot % 64);
+    occupied_words_ |= 1ULL << (slot / 64);
+  }
   void insert_heap(const Entry& entry);
   bool enter_next_bucket(std::int64_t through);
   std::int64_t next_occupied() const;

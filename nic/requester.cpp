@@ -14,36 +14,6 @@ namespace rnicsim {
 namespace {
 
 constexpr std::uint64_t kMaxMessageBytes = 1ULL << 31;  // IBTA 9.7.2
-constexpr std::uint32_t kPrefetchMask = NicQueuePair::kPrefetchBlocks * abi::kWqeBlockBytes - 1;
-
-/// First, middle, last or only packet of a WRITE or SEND.
-Opcode data_opcode(abi::WqeOpcode wqe, bool first, bool last) {
-  using abi::WqeOpcode;
-  const bool write = wqe == WqeOpcode::kRdmaWrite || wqe == WqeOpcode::kRdmaWriteImm;
-  if (!last) {
-    if (write) return first ? Opcode::kWriteFirst : Opcode::kWriteMiddle;
-    return first ? Opcode::kSendFirst : Opcode::kSendMiddle;
-  }
-  switch (wqe) {
-    case WqeOpcode::kRdmaWriteImm:
-      return first ? Opcode::kWriteOnlyImm : Opcode::kWriteLastImm;
-    case WqeOpcode::kSend:
-      return first ? Opcode::kSendOnly : Opcode::kSendLast;
-    case WqeOpcode::kSendImm:
-      return first ? Opcode::kSendOnlyImm : Opcode::kSendLastImm;
-    case WqeOpcode::kSendInvalidate:
-      return first ? Opcode::kSendOnlyInvalidate : Opcode::kSendLastInvalidate;
-    default:
-      return first ? Opcode::kWriteOnly : Opcode::kWriteLast;
-  }
-}
-
-bool sends_data(abi::WqeOpcode opcode) {
-  using abi::WqeOpcode;
-  return opcode == WqeOpcode::kRdmaWrite || opcode == WqeOpcode::kRdmaWriteImm ||
-         opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImm ||
-         opcode == WqeOpcode::kSendInvalidate;
-}
 
 /// Whether the transport has the operation (IBTA table 34).
 bool offers(Transport transport, abi::WqeOpcode opcode) {
@@ -76,6 +46,7 @@ void RequesterConfig::describe(Fields& fields) {
 Requester::Requester(const Wiring& wiring, const RequesterConfig& config)
     : w_(wiring),
       config_(config),
+      builder_(wiring.port, wiring.elided),
       pipeline_(wiring.clock, config.pipeline),
       context_port_(wiring.contexts.add_port(wiring.clock)),
       header_pipeline_(wiring.clock, config.header_pipeline),
@@ -306,7 +277,7 @@ void Requester::make_packet(NicQueuePair& qp, abi::QpContext& context) {
   if (wqe.inline_bytes == 0)
     job.bytes = length;
   else
-    copy_inline(qp, wqe, *job.packet);
+    builder_.copy_inline(qp, wqe, *job.packet);
   qp.started = true;
   qp.offset += length;
   w_.contexts.mark_dirty(qp.qpn.value());
@@ -342,13 +313,13 @@ void Requester::make_again(NicQueuePair& qp, const abi::QpContext& context) {
     const auto length = static_cast<std::uint32_t>(
         std::min(std::uint64_t{range.count} * mtu, wqe.length - job.offset));
     job.packet = sends_data(wqe.opcode)
-                     ? data_packet(qp, context, wqe, range.psn, job.offset, length)
-                     : request_packet(context, wqe, range.psn, job.offset, length);
+                     ? builder_.data(qp, context, wqe, range.psn, job.offset, length)
+                     : builder_.request(context, wqe, range.psn, job.offset, length);
     job.packet->bth.ack_req = true;
     job.epoch = Epoch(qp.repeat_epoch);
     job.message = kRepeated;
     if (wqe.inline_bytes != 0)
-      copy_inline_again(*qp.repeats, job.offset, *job.packet);
+      builder_.copy_inline_again(*qp.repeats, job.offset, *job.packet);
     else if (sends_data(wqe.opcode))
       job.bytes = length;
     ++wqe.gathering;
@@ -360,7 +331,7 @@ void Requester::make_again(NicQueuePair& qp, const abi::QpContext& context) {
 /// The next packet of a WRITE or SEND.
 PacketRef Requester::build(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe,
                            std::uint32_t length) {
-  PacketRef packet = data_packet(qp, context, wqe, context.next_send_psn, qp.offset, length);
+  PacketRef packet = builder_.data(qp, context, wqe, context.next_send_psn, qp.offset, length);
   ++context.next_send_psn;
   const bool last = qp.offset + length == wqe.length;
   packet->bth.ack_req = context.transport == Transport::kRc &&
@@ -370,60 +341,15 @@ PacketRef Requester::build(NicQueuePair& qp, abi::QpContext& context, const Send
   return packet;
 }
 
-PacketRef Requester::data_packet(const NicQueuePair& qp, const abi::QpContext& context,
-                                 const SendWqe& wqe, Psn psn, std::uint64_t offset,
-                                 std::uint32_t length) {
-  const bool first = offset == 0;
-  const bool last = offset + length == wqe.length;
-  const Opcode opcode = data_opcode(wqe.opcode, first, last);
-  PacketRef packet = context.transport == Transport::kUd
-                         ? w_.port.make_datagram(context, wqe.datagram, qp.qpn, opcode)
-                         : w_.port.make(context, opcode, psn);
-  packet->bth.psn = psn;
-  packet->work_request = wqe.id;
-  packet->payload_elided = w_.elided;
-  packet->set_payload_length(Bytes(length));
-  packet->bth.solicited_event = last && wqe.solicited;
-  if (has_reth(opcode)) {
-    packet->reth.virtual_address = wqe.remote.address;
-    packet->reth.r_key = wqe.remote.rkey;
-    packet->reth.dma_length = static_cast<std::uint32_t>(wqe.length);
-  }
-  if (has_immediate(opcode)) packet->immdt.immediate = wqe.immediate;
-  if (has_ieth(opcode)) packet->ieth.r_key = MemoryKey(wqe.immediate);
-  return packet;
-}
-
 /// The one packet of a READ or atomic; a READ that is sent again asks for what has not come.
 PacketRef Requester::build_request(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe) {
   const Psn first = context.next_send_psn;
   const std::uint64_t left = wqe.length - qp.offset;
   const auto span = static_cast<std::uint32_t>(
       is_read(wqe.opcode) ? std::max<std::uint64_t>(divide_up(left, context.path_mtu()), 1) : 1);
-  PacketRef packet = request_packet(context, wqe, first, qp.offset, left);
+  PacketRef packet = builder_.request(context, wqe, first, qp.offset, left);
   context.next_send_psn = first + span;
   expect_answer(qp, wqe, first, first + (span - 1));
-  return packet;
-}
-
-/// Asks for `length` bytes of a READ from `offset` on, or for an atomic.
-PacketRef Requester::request_packet(const abi::QpContext& context, const SendWqe& wqe, Psn psn,
-                                    std::uint64_t offset, std::uint64_t length) {
-  const bool read = is_read(wqe.opcode);
-  const Opcode opcode = read                                               ? Opcode::kReadRequest
-                        : wqe.opcode == abi::WqeOpcode::kAtomicCompareSwap ? Opcode::kCompareSwap
-                                                                           : Opcode::kFetchAdd;
-  PacketRef packet = w_.port.make(context, opcode, psn);
-  packet->work_request = wqe.id;
-  packet->bth.ack_req = true;
-  if (read) {
-    packet->reth.virtual_address = VirtualAddress(wqe.remote.address.value() + offset);
-    packet->reth.r_key = wqe.remote.rkey;
-    packet->reth.dma_length = static_cast<std::uint32_t>(length);
-  } else {
-    packet->set_atomic_eth(
-        {wqe.remote.address, wqe.remote.rkey, wqe.atomic.swap_or_add, wqe.atomic.compare});
-  }
   return packet;
 }
 
@@ -457,21 +383,6 @@ void Requester::finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn) {
   qp.offset = 0;
   qp.started = false;
   ++messages_;
-}
-
-void Requester::copy_inline(NicQueuePair& qp, const SendWqe& wqe, Packet& packet) {
-  if (w_.elided) return;
-  const std::uint64_t start =
-      std::uint64_t{wqe.block} * abi::kWqeBlockBytes + wqe.inline_at + qp.offset;
-  std::uint8_t* to = packet.payload();
-  for (std::uint64_t i = 0; i < packet.payload_length.count(); ++i)
-    to[i] = qp.prefetch[(start + i) & kPrefetchMask];
-}
-
-void Requester::copy_inline_again(const Repeats& repeats, std::uint64_t offset, Packet& packet) {
-  if (w_.elided) return;
-  std::copy_n(repeats.bytes.data() + repeats.wqe.inline_at + offset, packet.payload_length.count(),
-              packet.payload());
 }
 
 SendWqe& Requester::wqe_of(const DmaEngine::Job& job) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The requester: turns WQEs into packets (IBTA 9.4, 9.7). Cuts messages by the path MTU, has the
-// payload gathered (lkey check of each data segment, translation, DMA: dma_engine), builds the
-// headers, numbers packets (a READ takes as many PSNs as it has responses), asks for
-// acknowledgements, and gives the packets to the port in order.
+// payload gathered (lkey check of each data segment, translation, DMA: dma_engine), has headers
+// built (request_builder), numbers packets (a READ takes as many PSNs as it has responses), asks
+// for acknowledgements, and gives the packets to the port in order.
 //
 // Pipeline: one packet a turn (tx_scheduler) through `pipeline`; of each priority the payload reads
 // of up to `transmit_buffer` bytes are under way at once, so that a paused one stops no other. Of
@@ -34,6 +34,7 @@
 #include "nic/nic_port.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/queue_pair.h"
+#include "nic/request_builder.h"
 #include "nic/tx_scheduler.h"
 
 namespace rnicsim {
@@ -116,14 +117,8 @@ class Requester : private DmaEngine::Client {
   PacketRef build(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe,
                   std::uint32_t length);
   PacketRef build_request(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe);
-  PacketRef data_packet(const NicQueuePair& qp, const abi::QpContext& context, const SendWqe& wqe,
-                        Psn psn, std::uint64_t offset, std::uint32_t length);
-  PacketRef request_packet(const abi::QpContext& context, const SendWqe& wqe, Psn psn,
-                           std::uint64_t offset, std::uint64_t length);
   void expect_answer(NicQueuePair& qp, const SendWqe& wqe, Psn first, Psn last);
   void finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn);
-  void copy_inline(NicQueuePair& qp, const SendWqe& wqe, Packet& packet);
-  void copy_inline_again(const Repeats& repeats, std::uint64_t offset, Packet& packet);
   static SendWqe& wqe_of(const DmaEngine::Job& job);
   bool has_room(std::uint8_t priority) const {
     return buffered_[priority] + Bytes(kMaxPathMtu) <= config_.transmit_buffer;
@@ -147,6 +142,7 @@ class Requester : private DmaEngine::Client {
   WqeFetch* wqe_fetch_ = nullptr;
   Retransmitter* retransmitter_ = nullptr;
   Repeater* repeater_ = nullptr;
+  RequestBuilder builder_;
   Pipeline pipeline_;
   Pipeline& context_port_;
   Pipeline header_pipeline_;

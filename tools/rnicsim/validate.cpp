@@ -35,7 +35,7 @@ struct Row {
   std::string scenario;
   ExpectationResult result;
 
-  std::string id() const { return result.spec.id.value_or(*result.spec.metric); }
+  std::string id() const { return result.spec.id ? *result.spec.id : *result.spec.metric; }
   std::string source() const {
     const std::string source = result.spec.source.value_or("");
     return result.spec.missed ? source + "; missing here: " + *result.spec.missed : source;
