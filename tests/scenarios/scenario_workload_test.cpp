@@ -182,7 +182,7 @@ TEST_CASE("an operation's keys must be its own") {
   };
   CHECK(with_telemetry("4188 B") == "no error");
   CHECK(with_telemetry("4183 B") ==
-        "x.json:1: workload.0.path_mtu: 4 KiB of payload and 88 B of headers do not fit "
+        "x.json:2: workload.0.path_mtu: 4 KiB of payload and 88 B of headers do not fit "
         "fabric.link.mtu, 4183 B");
   CHECK(workload_failure(R"("receive_fault": "short")") ==
         "x.json:1: workload.0.receive_fault: belongs to SENDs: nothing else comes into the buffer "
