@@ -272,12 +272,12 @@ std::string Fabric::obstacle_at(PortRef port, std::uint8_t priority) const {
 /// Looks along all ways, those that are the fewest links away first.
 std::string Fabric::obstacle(std::uint32_t from, std::uint32_t to, std::uint8_t priority) const {
   const Routes& routes = failures_.routes() != nullptr ? *failures_.routes() : routes_;
-  const std::string at_end = obstacle_at({to, 0}, priority);
+  std::string at_end = obstacle_at({to, 0}, priority);
   if (!at_end.empty()) return at_end;
   std::vector<PortRef> ports = {{from, 0}};
   std::vector<bool> seen(topology_.nodes().size());
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    const std::string here = obstacle_at(ports[i], priority);
+    std::string here = obstacle_at(ports[i], priority);
     if (!here.empty()) return here;
     const std::uint32_t next = topology_.peer(ports[i]).node;
     if (next == to || seen[next] || !topology_.node(next).is_switch) continue;
