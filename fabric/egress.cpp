@@ -8,13 +8,6 @@ namespace rnicsim {
 
 namespace {
 
-/// InfiniBand's links have credits instead.
-PauseConfig pause_of(const EgressConfig& config, LinkLayer link_layer) {
-  PauseConfig pause = config.pause;
-  if (link_layer == LinkLayer::kInfiniBand) pause.mode = PauseMode::kNone;
-  return pause;
-}
-
 template <class Setting>
 bool has_twice(const std::vector<Setting>& settings) {
   unsigned seen = 0;
@@ -39,18 +32,15 @@ void EgressConfig::describe(Fields& fields) {
 Egress::Egress(const Wiring& w, const EgressConfig& config)
     : scheduler_(w.scheduler),
       owner_(w.owner),
-      credit_(w.credit),
       port_(w.port),
       wire_(w.rate),
       preamble_(wire_.byte_time().of(preamble_bytes(w.link_layer))),
       gap_(wire_.byte_time().of(gap_bytes(w.link_layer))),
       arbiter_(config.weights),
       random_(w.random),
-      pool_(w.packets),
-      mac_(w.mac),
-      link_layer_(w.link_layer),
-      requester_(w.scheduler, pause_of(config, w.link_layer), w.rate, call<&Egress::go>(this)),
-      listener_(w.scheduler, pause_of(config, w.link_layer), w.rate, call<&Egress::go>(this)),
+      flow_control_(
+          {w.scheduler, w.packets, w.rate, w.mac, w.link_layer, w.credit, call<&Egress::go>(this)},
+          config.pause),
       rate_class_(HopTelemetry::class_of(w.rate)) {
   for (const EcnConfig& ecn : config.ecn) {
     marking_ = static_cast<PrioritySet>(marking_ | priority_bit(ecn.priority));
@@ -68,54 +58,27 @@ void Egress::enqueue(PacketRef packet, Time ready) {
 
 void Egress::go() {
   if (sending_) return;
-  if (send_control()) return;
+  if (flow_control_.frame_is_due()) {
+    releases_ = false;
+    put_on_wire(flow_control_.take_frame(), scheduler_.now());
+    return;
+  }
   const int priority = arbiter_.choose(ready_of(may_send()), nonempty_, [this](std::uint8_t p) {
     return queues_[p].front().frame_bytes();
   });
   if (priority >= 0) start(static_cast<std::uint8_t>(priority));
-  note_held_up(priority < 0 && nonempty_ != 0 && (nonempty_ & ~listener_.paused()) == 0);
+  flow_control_.note_waiting(priority < 0 ? nonempty_ : PrioritySet{0});
 }
 
-void Egress::note_held_up(bool held_up) {
-  if (held_up == held_up_) return;
-  held_up_ = held_up;
-  if (held_up)
-    scheduler_.hold();
-  else
-    scheduler_.release();
-}
-
-/// Neither paused nor without credit.
 PrioritySet Egress::may_send() {
-  if (credit_ == nullptr) return static_cast<PrioritySet>(nonempty_ & ~listener_.paused());
-  auto set = static_cast<PrioritySet>(nonempty_ & ~credit_->stalled());
-  for_each_priority(set, [&](std::uint8_t lane) {
-    const Packet& first = queues_[lane].front();
-    if (!credit_->offer(lane, first.frame_bytes(), first.head))
-      set = static_cast<PrioritySet>(set & ~priority_bit(lane));
+  auto set = static_cast<PrioritySet>(nonempty_ & ~flow_control_.held_up());
+  if (!flow_control_.has_credits()) return set;
+  for_each_priority(set, [&](std::uint8_t priority) {
+    const Packet& first = queues_[priority].front();
+    if (!flow_control_.admits(priority, first, first.head))
+      set = static_cast<PrioritySet>(set & ~priority_bit(priority));
   });
   return set;
-}
-
-bool Egress::send_control() {
-  if (credit_ != nullptr && credit_->packet_is_due()) {
-    PacketRef packet = pool_.create();
-    packet->kind = FrameKind::kCredit;
-    packet->link_layer = link_layer_;
-    packet->credit = credit_->take_packet();
-    releases_ = false;
-    put_on_wire(std::move(packet), scheduler_.now());
-    return true;
-  }
-  if (!requester_.frame_is_due()) return false;
-  PacketRef packet = pool_.create();
-  packet->kind = FrameKind::kPause;
-  packet->eth.destination = kMacControlAddress;
-  packet->eth.source = mac_;
-  packet->pause = requester_.take_frame();
-  releases_ = false;
-  put_on_wire(std::move(packet), scheduler_.now());
-  return true;
 }
 
 /// Those that are out of the pipeline, so that nothing waits behind a packet that is not; if none
@@ -143,10 +106,9 @@ void Egress::start(std::uint8_t priority) {
   leaving_priority_ = priority;
   leaving_ingress_ = packet->ingress;
   leaving_bytes_ = packet->frame_bytes();
-  if (credit_ != nullptr) {
-    credit_->sent(priority, leaving_bytes_);
+  flow_control_.sent(priority, leaving_bytes_);
+  if (flow_control_.has_credits())
     leaving_priority_ = std::exchange(packet->lrh.virtual_lane, priority);
-  }
   const Time ready = packet->head;
   if (packet->telemetry_bytes != 0 && is_request(packet->bth.opcode)) add_telemetry(*packet);
   put_on_wire(std::move(packet), ready);
@@ -200,9 +162,7 @@ void Egress::report(const MetricScope& scope) const {
                 "bytes waiting in queues that mark, on average of the packets that leave them");
     scope.bytes("ecn_queue.max", ecn_most_, "most of them");
   }
-  requester_.report(scope);
-  listener_.report(scope);
-  if (credit_ != nullptr) credit_->report(scope);
+  flow_control_.report(scope);
 }
 
 }  // namespace rnicsim

@@ -13,21 +13,16 @@
 // Approximates: a packet that was taken so is past the scheduler: a pause that comes while it is in
 // the pipeline does not hold it up, and a pause frame of our own waits for it (at most the
 // pipeline's latency, which the headroom allows for).
-//
-// Packets that wait for the end of a pause keep the run alive until then.
 #pragma once
 
 #include <array>
-#include <memory>
-#include <optional>
 #include <vector>
 
 #include "fabric/ecn.h"
-#include "model/credit.h"
+#include "model/flow_control.h"
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/packet_tap.h"
-#include "model/pause.h"
 #include "model/priority_arbiter.h"
 #include "model/random.h"
 #include "model/scheduler.h"
@@ -82,16 +77,15 @@ class Egress {
   }
   bool is_connected() const { return link_ != nullptr; }
   /// Asks the other end's sender to stop or go on.
-  PauseRequester& requester() { return requester_; }
-  PauseListener& listener() { return listener_; }
-  const PauseListener& listener() const { return listener_; }
+  PauseRequester& requester() { return flow_control_.requester(); }
+  PauseListener& listener() { return flow_control_.listener(); }
+  const PauseListener& listener() const { return flow_control_.listener(); }
 
   bool idle() const { return nonempty_ == 0 && !sending_; }
   PrioritySet nonempty() const { return nonempty_; }
   /// Priorities that have packets and may not send.
   PrioritySet held_up() const {
-    const PrioritySet stalled = credit_ == nullptr ? PrioritySet{0} : credit_->stalled();
-    return static_cast<PrioritySet>(nonempty_ & (listener_.paused() | stalled));
+    return static_cast<PrioritySet>(nonempty_ & flow_control_.held_up());
   }
   /// Whether such a packet waits here; looks at all.
   template <class Predicate>
@@ -101,7 +95,7 @@ class Egress {
   std::uint64_t sent_packets() const { return packets_; }
   Bytes sent_bytes() const { return bytes_; }
   std::uint64_t marked() const { return marked_; }
-  Time response_time() const { return listener_.response_time(); }
+  Time response_time() const { return listener().response_time(); }
   ByteTime byte_time() const { return wire_.byte_time(); }
 
   /// Something may start.
@@ -111,9 +105,7 @@ class Egress {
   void report(const MetricScope& scope) const;
 
  private:
-  void note_held_up(bool held_up);
   void sent();
-  bool send_control();
   PrioritySet may_send();
   PrioritySet ready_of(PrioritySet eligible) const;
   void start(std::uint8_t priority);
@@ -125,10 +117,8 @@ class Egress {
   Scheduler& scheduler_;
   Owner& owner_;
   PacketSink* link_ = nullptr;
-  CreditLink* credit_;  ///< null on Ethernet
   std::uint16_t port_;
   bool sending_ = false;
-  bool held_up_ = false;   ///< a pause has to end before anything goes on
   bool releases_ = false;  ///< the packet on the wire is of the switch's memory
   PrioritySet nonempty_ = 0;
   PrioritySet marking_ = 0;
@@ -150,11 +140,7 @@ class Egress {
   Bytes ecn_waiting_;
   Bytes ecn_most_;
   Random& random_;
-  PacketPool& pool_;
-  abi::MacAddress mac_;
-  LinkLayer link_layer_;
-  PauseRequester requester_;
-  PauseListener listener_;
+  FlowControl flow_control_;
   std::uint8_t rate_class_;
 };
 

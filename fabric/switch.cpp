@@ -49,11 +49,6 @@ SharedBufferConfig shared_buffer_of(const SwitchConfig& config, LinkLayer link_l
 PrioritySet lossless_of(const SwitchConfig& config, LinkLayer link_layer) {
   return link_layer == LinkLayer::kInfiniBand ? PrioritySet{0} : config.lossless_set();
 }
-PriorityMap priorities_of(const SwitchConfig& config, LinkLayer link_layer,
-                          const CreditConfig& credit) {
-  return link_layer == LinkLayer::kInfiniBand ? PriorityMap::of_service_levels(credit.data_lanes)
-                                              : PriorityMap(config.priorities);
-}
 
 /// Its number, counted from 1, if the address is of an end point at all.
 std::uint32_t end_point_of(const abi::MacAddress& mac) {
@@ -86,7 +81,7 @@ Switch::Switch(const sc_core::sc_module_name& module_name, const Wiring& wiring,
       latency_(config.latency),
       salt_(seed_for(wiring.seed, name())),
       random_(seed_for(wiring.seed, std::string(name()) + ".random")),
-      priorities_(priorities_of(config, wiring.link_layer, wiring.credit)),
+      priorities_(PriorityMap::on(wiring.link_layer, config.priorities, wiring.credit.data_lanes)),
       buffer_(shared_buffer_of(config, wiring.link_layer), lossless_of(config, wiring.link_layer),
               headrooms(config, ports)),
       mac_config_(config.mac_table),

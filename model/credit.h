@@ -60,14 +60,14 @@ class CreditLink {
   CreditLink(const CreditLink&) = delete;
   CreditLink& operator=(const CreditLink&) = delete;
 
-  // ---- Where packets are sent
+  // Where packets are sent
   /// Whether a packet of `bytes`, ready from `ready` on, may be sent. If not, the lane is stalled
   /// until it may.
   bool offer(std::uint8_t lane, Bytes bytes, Time ready);
   PrioritySet stalled() const { return stalled_; }
   void sent(std::uint8_t lane, Bytes bytes) { lanes_[lane].sent += credit_blocks(bytes); }
 
-  // ---- Where they are received
+  // Where they are received
   /// A packet takes its room. REQUIRES: its sender had credit; otherwise a lossless drop ends the
   /// run.
   void take(std::uint8_t lane, Bytes bytes);
@@ -75,7 +75,7 @@ class CreditLink {
   /// A packet that needs no room: it is dropped at once.
   void pass(std::uint8_t lane, Bytes bytes);
 
-  // ---- Between the two
+  // Between the two
   void receive(const CreditPacket& packet);
   bool packet_is_due() const { return due_ != 0; }
   /// REQUIRES: packet_is_due().

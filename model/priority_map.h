@@ -34,7 +34,10 @@ struct PriorityMapConfig {
 class PriorityMap {
  public:
   explicit PriorityMap(const PriorityMapConfig& config);
-  static PriorityMap of_service_levels(std::uint8_t lanes);
+  /// On InfiniBand service levels choose among so many lanes, whatever else is configured.
+  static PriorityMap on(LinkLayer link_layer, const PriorityMapConfig& config, std::uint8_t lanes) {
+    return link_layer == LinkLayer::kInfiniBand ? of_service_levels(lanes) : PriorityMap(config);
+  }
 
   std::uint8_t of(const Packet& packet) const {
     if (from_ == Source::kDscp) return by_value_[packet.ipv4.dscp & 63];
@@ -51,6 +54,7 @@ class PriorityMap {
  private:
   enum class Source : std::uint8_t { kDscp, kPcp, kServiceLevel };
   PriorityMap() = default;
+  static PriorityMap of_service_levels(std::uint8_t lanes);
 
   Source from_ = Source::kDscp;
   std::array<std::uint8_t, 64> by_value_{};

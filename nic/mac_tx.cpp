@@ -12,44 +12,30 @@ void MacTxConfig::describe(Fields& fields) {
                "acknowledgements and responses of a priority that wait for the wire");
 }
 
-namespace {
-
-/// InfiniBand's links have credits instead.
-PauseConfig pause_of(const PortConfig& port, LinkLayer link_layer) {
-  PauseConfig pause = port.pause;
-  if (link_layer == LinkLayer::kInfiniBand) pause.mode = PauseMode::kNone;
-  return pause;
-}
-PriorityMap priorities_of(const PortConfig& port, LinkLayer link_layer,
-                          const CreditConfig& credit) {
-  return link_layer == LinkLayer::kInfiniBand ? PriorityMap::of_service_levels(credit.data_lanes)
-                                              : PriorityMap(port.priorities);
-}
-
-}  // namespace
-
 MacTx::MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& port)
     : scheduler_(wiring.scheduler),
-      pool_(wiring.packets),
       mac_(wiring.mac),
       link_layer_(wiring.link_layer),
       config_(config),
-      priorities_(priorities_of(port, link_layer_, wiring.credit)),
+      priorities_(PriorityMap::on(link_layer_, port.priorities, wiring.credit.data_lanes)),
       vlan_(port.vlan),
       wire_(wiring.rate),
       preamble_(wire_.byte_time().of(preamble_bytes(link_layer_))),
       gap_(wire_.byte_time().of(gap_bytes(link_layer_))),
       arbiter_(port.weights),
-      requester_(wiring.scheduler, pause_of(port, link_layer_), wiring.rate,
-                 call<&MacTx::arm>(this)),
-      listener_(wiring.scheduler, pause_of(port, link_layer_), wiring.rate,
-                call<&MacTx::arm>(this)) {
-  if (link_layer_ == LinkLayer::kInfiniBand)
-    credit_ = std::make_unique<CreditLink>(
-        CreditLink::Wiring{wiring.scheduler, wiring.rate, wiring.receive_buffer,
-                           "mac_rx.receive_buffer", wiring.largest_packet, wiring.name,
-                           call<&MacTx::arm>(this)},
-        wiring.credit);
+      credit_(make_credit(wiring)),
+      flow_control_({wiring.scheduler, wiring.packets, wiring.rate, wiring.mac, link_layer_,
+                     credit_.get(), call<&MacTx::arm>(this)},
+                    port.pause) {}
+
+/// Null on Ethernet.
+std::unique_ptr<CreditLink> MacTx::make_credit(const Wiring& wiring) {
+  if (wiring.link_layer != LinkLayer::kInfiniBand) return nullptr;
+  return std::make_unique<CreditLink>(
+      CreditLink::Wiring{wiring.scheduler, wiring.rate, wiring.receive_buffer,
+                         "mac_rx.receive_buffer", wiring.largest_packet, wiring.name,
+                         call<&MacTx::arm>(this)},
+      wiring.credit);
 }
 
 /// When the first of them may leave.
@@ -86,8 +72,8 @@ void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch) {
 
 /// One event for the earliest time at which something may start.
 void MacTx::arm() {
-  note_held_up();
-  Time ready = control_is_due() ? scheduler_.now() : Time::never();
+  flow_control_.note_waiting(nonempty_);
+  Time ready = flow_control_.frame_is_due() ? scheduler_.now() : Time::never();
   for_each_priority(may_send(), [&](std::uint8_t priority) {
     ready = std::min(ready, queues_[priority].ready());
   });
@@ -98,20 +84,12 @@ void MacTx::arm() {
   scheduler_.at(at, call<&MacTx::start>(this));
 }
 
-void MacTx::note_held_up() {
-  const bool held_up = nonempty_ != 0 && (nonempty_ & ~listener_.paused()) == 0;
-  if (held_up == held_up_) return;
-  held_up_ = held_up;
-  if (held_up)
-    scheduler_.hold();
-  else
-    scheduler_.release();
-}
-
 void MacTx::start() {
   const Time now = scheduler_.now();
   if (armed_ == now) armed_ = Time::never();
-  if (wire_.free_at() <= now && !send_control()) {
+  if (wire_.free_at() <= now && flow_control_.frame_is_due()) {
+    put_on_wire(flow_control_.take_frame());
+  } else if (wire_.free_at() <= now) {
     for_each_priority(nonempty_, [&](std::uint8_t priority) {
       drop_void(priority, Queue::kResponse);
       drop_void(priority, Queue::kRequest);
@@ -125,25 +103,6 @@ void MacTx::start() {
   arm();
 }
 
-bool MacTx::send_control() {
-  if (credit_ != nullptr && credit_->packet_is_due()) {
-    PacketRef packet = pool_.create();
-    packet->kind = FrameKind::kCredit;
-    packet->link_layer = link_layer_;
-    packet->credit = credit_->take_packet();
-    put_on_wire(std::move(packet));
-    return true;
-  }
-  if (!requester_.frame_is_due()) return false;
-  PacketRef packet = pool_.create();
-  packet->kind = FrameKind::kPause;
-  packet->eth.destination = kMacControlAddress;
-  packet->eth.source = mac_;
-  packet->pause = requester_.take_frame();
-  put_on_wire(std::move(packet));
-  return true;
-}
-
 PrioritySet MacTx::ready_ones(Time at) {
   unsigned set = 0;
   for_each_priority(may_send(), [&](std::uint8_t priority) {
@@ -154,10 +113,10 @@ PrioritySet MacTx::ready_ones(Time at) {
 
 /// REQUIRES: something of this priority is ready.
 bool MacTx::has_credit(std::uint8_t priority, Time at) {
-  if (credit_ == nullptr) return true;
+  if (!flow_control_.has_credits()) return true;
   Queues& queues = queues_[priority];
   const Waiting& first = queues.at(queues.next(at)).front();
-  return credit_->offer(priority, first.packet->frame_bytes(), first.ready);
+  return flow_control_.admits(priority, *first.packet, first.ready);
 }
 
 void MacTx::send(std::uint8_t priority) {
@@ -169,7 +128,7 @@ void MacTx::send(std::uint8_t priority) {
   const Packet& packet = *waiting.packet;
   const Bytes payload = packet.payload_length;
   count_parts(packet, packet.frame_bytes());
-  if (credit_ != nullptr) credit_->sent(priority, packet.frame_bytes());
+  flow_control_.sent(priority, packet.frame_bytes());
   put_on_wire(std::move(waiting.packet));
   freed(which, {payload, priority});
 }
@@ -256,9 +215,7 @@ void MacTx::report(const MetricScope& scope) const {
   scope.time("tx.stalled.wire", waited_,
              "sum over packets of the wait for the wire, paused or without credit or not");
   scope.count("tx.occupancy.max", most_queued_, "most packets waiting in one queue");
-  requester_.report(scope);
-  listener_.report(scope);
-  if (credit_ != nullptr) credit_->report(scope);
+  flow_control_.report(scope);
 }
 
 }  // namespace rnicsim

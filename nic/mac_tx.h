@@ -10,8 +10,6 @@
 // Approximates: the transmit buffer of a packet is free when its first bit leaves (one packet
 // early). A response that comes while its virtual lane waits for credit goes when the packet that
 // is waited for could, even if it is shorter.
-//
-// Packets that wait for the end of a pause keep the run alive until then.
 #pragma once
 
 #include <array>
@@ -22,6 +20,7 @@
 #include "model/callback.h"
 #include "model/config_reader.h"
 #include "model/credit.h"
+#include "model/flow_control.h"
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/packet_tap.h"
@@ -80,14 +79,14 @@ class MacTx {
   /// Queues a packet that may leave from `ready` on (>= now). Within a queue order is kept. One
   /// whose epoch is over when its turn comes does not leave; its room is free as if it had.
   void enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch = {});
-  bool idle() const { return nonempty_ == 0 && !requester_.frame_is_due(); }
+  bool idle() const { return nonempty_ == 0 && !flow_control_.frame_is_due(); }
   /// Null on Ethernet.
   CreditLink* credit() { return credit_.get(); }
   /// Asks the other end's sender to stop or go on.
-  PauseRequester& pause_requester() { return requester_; }
+  PauseRequester& pause_requester() { return flow_control_.requester(); }
   /// What the other end asks for.
-  PauseListener& pause_listener() { return listener_; }
-  const PauseListener& pause_listener() const { return listener_; }
+  PauseListener& pause_listener() { return flow_control_.listener(); }
+  const PauseListener& pause_listener() const { return flow_control_.listener(); }
   std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
   std::uint8_t priority_of(const abi::QpContext& context) const { return priorities_.of(context); }
   const MacAddress& mac() const { return mac_; }
@@ -113,16 +112,11 @@ class MacTx {
     Ring<Waiting>& at(Queue queue) { return of[static_cast<std::size_t>(queue)]; }
   };
   PrioritySet may_send() const {
-    const PrioritySet stalled = credit_ == nullptr ? PrioritySet{0} : credit_->stalled();
-    return static_cast<PrioritySet>(nonempty_ & ~(listener_.paused() | stalled));
+    return static_cast<PrioritySet>(nonempty_ & ~flow_control_.held_up());
   }
-  bool control_is_due() const {
-    return requester_.frame_is_due() || (credit_ != nullptr && credit_->packet_is_due());
-  }
+  std::unique_ptr<CreditLink> make_credit(const Wiring& wiring);
   void arm();
-  void note_held_up();
   void start();
-  bool send_control();
   bool has_credit(std::uint8_t priority, Time at);
   PrioritySet ready_ones(Time at);
   void drop_void(std::uint8_t priority, Queue queue);
@@ -133,7 +127,6 @@ class MacTx {
   void note_empty(std::uint8_t priority);
 
   Scheduler& scheduler_;
-  PacketPool& pool_;
   MacAddress mac_;
   LinkLayer link_layer_;
   MacTxConfig config_;
@@ -147,13 +140,11 @@ class MacTx {
   Time gap_;
   PrioritySet nonempty_ = 0;
   PriorityArbiter arbiter_;
-  PauseRequester requester_;
-  PauseListener listener_;
   std::unique_ptr<CreditLink> credit_;
+  FlowControl flow_control_;
   std::array<Queues, kPriorities> queues_;
   std::array<std::size_t, kPriorities> responses_{};
   Time armed_ = Time::never();
-  bool held_up_ = false;  ///< a pause has to end before anything goes on
   std::uint64_t packets_ = 0;
   std::uint64_t data_packets_ = 0;  ///< of these, without pause frames and flow control packets
   Bytes bytes_;
