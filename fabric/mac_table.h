@@ -17,7 +17,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "model/config_reader.h"
@@ -41,12 +40,13 @@ class MacTable {
   void learn(std::uint32_t end_point, std::uint16_t port, Time now) {
     entries_[end_point] = {port, now, true};
   }
-  /// Where to; nothing if it has never been heard, or not for too long.
-  std::optional<std::uint16_t> find(std::uint32_t end_point, Time now) const {
+  /// Where to; null if it has never been heard, or not for too long.
+  const std::uint16_t* find(std::uint32_t end_point, Time now) const {
     const Entry& entry = entries_[end_point];
-    if (!entry.known || now - entry.heard >= ageing_) return std::nullopt;
-    return entry.port;
+    return entry.known && now - entry.heard < ageing_ ? &entry.port : nullptr;
   }
+  /// By which port it was heard last. REQUIRES: it has been.
+  const std::uint16_t* last(std::uint32_t end_point) const { return &entries_[end_point].port; }
 
  private:
   struct Entry {

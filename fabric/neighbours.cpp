@@ -16,7 +16,7 @@ void Neighbours::assume(std::uint32_t end_point, std::uint16_t port) {
 }
 
 Neighbours::Verdict Neighbours::judge(std::uint32_t end_point, bool lossless, Time now) {
-  const bool known = mac_.find(end_point, now).has_value();
+  const bool known = mac_.find(end_point, now) != nullptr;
   if (arp_ && !arp_->resolve(end_point, known, now)) return Verdict::kDropUnresolved;
   if (known) return Verdict::kKnown;
   const bool floods = unknown_unicast_ == UnknownUnicast::kFlood ||

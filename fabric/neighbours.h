@@ -11,6 +11,7 @@
 
 #include "fabric/arp_table.h"
 #include "fabric/mac_table.h"
+#include "fabric/routes.h"
 #include "model/packet.h"
 #include "model/units.h"
 
@@ -34,6 +35,8 @@ class Neighbours {
     mac_.learn(end_point, port, now);
   }
   Verdict judge(std::uint32_t end_point, bool lossless, Time now);
+  /// The port that it was heard by. REQUIRES: it is known.
+  PortGroup way_to(std::uint32_t end_point) const { return {mac_.last(end_point), 1}; }
 
   /// What the ingress of `copies` of a packet is to be; nothing if too many are under way.
   std::optional<std::uint16_t> flood(std::uint16_t ingress, std::size_t copies);

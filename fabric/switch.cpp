@@ -208,12 +208,16 @@ bool Switch::take(Port& port, const Packet& packet, std::uint16_t way) {
   return true;
 }
 
+/// Whom the MAC table is asked for: of a bridge everybody, of a router who is at its own ports.
+bool Switch::is_neighbour(std::uint32_t number) const {
+  return !routed_ || routes_->is_home(node_, number - 1);
+}
+
 /// Learns from the packet; false: where it goes to is not known, and it has been seen to.
 bool Switch::is_known(Port& port, PacketRef& packet) {
   hear(port, *packet);
   const std::uint32_t number = destination_of(*packet);
-  if (number == 0 || number > destinations_) return true;
-  if (routed_ && !routes_->is_home(node_, number - 1)) return true;
+  if (number == 0 || number > destinations_ || !is_neighbour(number)) return true;
   packet->priority = priorities_.of(*packet);
   const bool lossless = buffer_.is_lossless(packet->priority);
   switch (neighbours_->judge(number - 1, lossless, scheduler_.now())) {
@@ -273,6 +277,7 @@ std::uint32_t Switch::destination_of(const Packet& packet) const {
 PortGroup Switch::ways_to(const Packet& packet) const {
   const std::uint32_t number = destination_of(packet);
   if (number == 0 || number > destinations_) return {};
+  if (neighbours_ && is_neighbour(number)) return neighbours_->way_to(number - 1);
   return routes_->ports(node_, number - 1);
 }
 

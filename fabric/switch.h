@@ -165,6 +165,7 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
   void receive_control(Port& port, const Packet& packet);
   void forward(Port& port, PacketRef packet);
   bool take(Port& port, const Packet& packet, std::uint16_t way);
+  bool is_neighbour(std::uint32_t number) const;
   bool is_known(Port& port, PacketRef& packet);
   void flood(Port& port, const PacketRef& packet);
   void hear(const Port& port, const Packet& packet);
