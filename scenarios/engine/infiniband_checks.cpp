@@ -66,8 +66,8 @@ class Checker {
     fail_check(document_, path, std::move(problem));
   }
 
-  template <std::size_t count>
-  void reject(const std::string& path, const Setting (&settings)[count]) const {
+  template <std::size_t kCount>
+  void reject(const std::string& path, const Setting (&settings)[kCount]) const {
     for (const Setting& setting : settings) {
       const std::string full = path + '.' + setting.path;
       if (has_node(document_, full))

@@ -159,7 +159,7 @@ std::string FlowWorkload::obstacle(const FlowPair& pair) const {
     if (nic.paused_since(priority) != Time::never())
       return "the port of " + name_of(from) + " is paused in priority " + std::to_string(priority) +
              " since " + to_text(nic.paused_since(priority));
-    const std::string why = system_.fabric().obstacle(from, to, priority);
+    std::string why = system_.fabric().obstacle(from, to, priority);
     if (!why.empty()) return why;
   }
   return {};
