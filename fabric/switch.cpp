@@ -4,36 +4,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "fabric/headroom.h"
 #include "model/invariant.h"
 
 namespace rnicsim {
 
 namespace {
-
-Bytes headroom_by(const HeadroomFormulaConfig& formula, const SwitchPortSetup& port) {
-  using Rule = HeadroomFormulaConfig::Rule;
-  if (formula.rule == Rule::kMlx5) return mlx5_headroom(port.rate, port.length, port.largest_frame);
-  const SpectrumAsic& asic = formula.rule == Rule::kSpectrum1 ? kSpectrum1 : kSpectrum2;
-  return spectrum_headroom(asic, port.rate, port.length, port.largest_frame, formula.lossless_mtu,
-                           formula.small_packets)
-      .xoff;
-}
-
-Bytes headroom_of(const SwitchConfig& config, const SwitchPortSetup& port) {
-  if (config.headroom) return *config.headroom;
-  if (config.headroom_formula) return headroom_by(*config.headroom_formula, port);
-  return needed_headroom({port.rate, port.propagation, port.peer_response_time, port.largest_frame,
-                          Clock(config.clock).duration(config.latency), config.buffer.cell});
-}
-
-std::vector<Bytes> headrooms(const SwitchConfig& config,
-                             const std::vector<SwitchPortSetup>& ports) {
-  std::vector<Bytes> headroom;
-  headroom.reserve(ports.size());
-  for (const SwitchPortSetup& port : ports) headroom.push_back(headroom_of(config, port));
-  return headroom;
-}
 
 bool is_routable(const Packet& packet) {
   const bool link_local = packet.has_grh() && packet.gid_kind == GidKind::kLinkLocal;
@@ -83,7 +58,7 @@ Switch::Switch(const sc_core::sc_module_name& module_name, const Wiring& wiring,
       random_(seed_for(wiring.seed, std::string(name()) + ".random")),
       priorities_(PriorityMap::on(wiring.link_layer, config.priorities, wiring.credit.data_lanes)),
       buffer_(shared_buffer_of(config, wiring.link_layer), lossless_of(config, wiring.link_layer),
-              headrooms(config, ports)),
+              config.headrooms(ports)),
       mac_config_(config.mac_table),
       arp_config_(config.arp_table),
       watchdog_(wiring.scheduler, config.watchdog, *this),

@@ -58,16 +58,6 @@
 
 namespace rnicsim {
 
-/// The cable at a port, as far as buffer and wire must know it. Where nothing is plugged in nothing
-/// ever leaves, at any rate.
-struct SwitchPortSetup {
-  BitRate rate = BitRate::gbps(1);
-  Time propagation;
-  Bytes largest_frame;
-  Time peer_response_time;  ///< how soon the other end obeys a pause, for the headroom
-  Length length = Length(0);
-};
-
 class Switch : public sc_core::sc_module, private Egress::Owner, private StormWatchdog::Owner {
  public:
   struct Wiring {

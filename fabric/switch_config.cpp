@@ -1,7 +1,30 @@
 // SPDX-License-Identifier: MIT
 #include "fabric/switch_config.h"
 
+#include "fabric/headroom.h"
+#include "model/clock.h"
+
 namespace rnicsim {
+
+namespace {
+
+Bytes headroom_by(const HeadroomFormulaConfig& formula, const SwitchPortSetup& port) {
+  using Rule = HeadroomFormulaConfig::Rule;
+  if (formula.rule == Rule::kMlx5) return mlx5_headroom(port.rate, port.length, port.largest_frame);
+  const SpectrumAsic& asic = formula.rule == Rule::kSpectrum1 ? kSpectrum1 : kSpectrum2;
+  return spectrum_headroom(asic, port.rate, port.length, port.largest_frame, formula.lossless_mtu,
+                           formula.small_packets)
+      .xoff;
+}
+
+Bytes headroom_of(const SwitchConfig& config, const SwitchPortSetup& port) {
+  if (config.headroom) return *config.headroom;
+  if (config.headroom_formula) return headroom_by(*config.headroom_formula, port);
+  return needed_headroom({port.rate, port.propagation, port.peer_response_time, port.largest_frame,
+                          Clock(config.clock).duration(config.latency), config.buffer.cell});
+}
+
+}  // namespace
 
 void HeadroomFormulaConfig::describe(Fields& fields) {
   fields.required().choice(
@@ -52,6 +75,13 @@ void SwitchConfig::describe(Fields& fields) {
                   "of a router: Ethernet addresses of the IP addresses at its ports");
   fields.check(!arp_table || (mac_table && forwarding == Forwarding::kRouted), "arp_table",
                "belongs to \"forwarding\" \"routed\" with a \"mac_table\"");
+}
+
+std::vector<Bytes> SwitchConfig::headrooms(const std::vector<SwitchPortSetup>& ports) const {
+  std::vector<Bytes> headrooms;
+  headrooms.reserve(ports.size());
+  for (const SwitchPortSetup& port : ports) headrooms.push_back(headroom_of(*this, port));
+  return headrooms;
 }
 
 }  // namespace rnicsim

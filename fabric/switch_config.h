@@ -32,6 +32,16 @@ struct HeadroomFormulaConfig {
   void describe(Fields& fields);
 };
 
+/// The cable at a port, as far as buffer and wire must know it. Where nothing is plugged in nothing
+/// ever leaves, at any rate.
+struct SwitchPortSetup {
+  BitRate rate = BitRate::gbps(1);
+  Time propagation;
+  Bytes largest_frame;
+  Time peer_response_time;  ///< how soon the other end obeys a pause, for the headroom
+  Length length = Length(0);
+};
+
 struct SwitchConfig {
   Frequency clock = Frequency::mhz(1000);
   Cycles latency{250};
@@ -52,6 +62,8 @@ struct SwitchConfig {
   PrioritySet lossless_set() const {
     return egress.pause.mode == PauseMode::kNone ? PrioritySet{0} : set_of(lossless);
   }
+  /// The room behind XOFF at each port: as set, by a vendor's formula, or what the cable needs.
+  std::vector<Bytes> headrooms(const std::vector<SwitchPortSetup>& ports) const;
 };
 
 }  // namespace rnicsim
