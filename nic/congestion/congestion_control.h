@@ -88,6 +88,10 @@ class CongestionControl {
   virtual void report(const MetricScope& /*scope*/) const {}
 };
 
+/// For rules that are in real numbers: doubles, which come out the same on every machine as long as
+/// only what IEEE 754 rounds exactly is used (+ - * / and square root).
+inline double real_ps(Time time) { return static_cast<double>(time.ps()); }
+inline double real_seconds(Time time) { return real_ps(time) / 1e12; }
 /// Bits per second.
 constexpr std::uint64_t whole_rate(BitRate rate) { return rate.numerator() / rate.denominator(); }
 /// The rate at which `fraction / one` of `rate` goes.

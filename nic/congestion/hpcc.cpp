@@ -19,7 +19,7 @@ void HpccConfig::describe(Fields& fields) {
 }
 
 Hpcc::Hpcc(std::uint64_t line_rate, const HpccConfig& config) : config_(config), line_(line_rate) {
-  const double seconds = config.base_rtt.as_s();
+  const double seconds = real_seconds(config.base_rtt);
   largest_ = static_cast<double>(line_rate) / 8 * seconds;
   smallest_ = std::min(largest_, static_cast<double>(whole_rate(config.min_rate)) / 8 * seconds);
   lowest_ = largest_;
@@ -70,7 +70,7 @@ void Hpcc::lost(CongestionFlow& base) {
 
 /// The load of the busiest port. False: there is nothing to compare with.
 bool Hpcc::measure(Flow& flow, const Packet& packet) {
-  const double base = config_.base_rtt.as_s();
+  const double base = real_seconds(config_.base_rtt);
   const bool same = flow.hops == packet.hops();
   double most = 0;
   double over = base;
@@ -84,10 +84,10 @@ bool Hpcc::measure(Flow& flow, const Packet& packet) {
     const auto waiting =
         static_cast<double>(std::min(now.waiting_bytes(), before.waiting_bytes()).count());
     const double sent = static_cast<double>(now.sent_since(before).count());
-    const double load = (waiting / base + sent / passed.as_s()) / bytes_per_second;
+    const double load = (waiting / base + sent / real_seconds(passed)) / bytes_per_second;
     if (load <= most) continue;
     most = load;
-    over = passed.as_s();
+    over = real_seconds(passed);
   }
   flow.hops = packet.hops();
   if (!same) return false;
@@ -100,14 +100,14 @@ void Hpcc::set(Flow& flow, double window) {
   const double size = std::clamp(window, smallest_, largest_);
   lowest_ = std::min(lowest_, size);
   flow.window = static_cast<std::uint64_t>(size);
-  const auto rate = static_cast<std::uint64_t>(size * 8 / config_.base_rtt.as_s());
+  const auto rate = static_cast<std::uint64_t>(size * 8 / real_seconds(config_.base_rtt));
   flow.rate = rate >= line_ || size == largest_ ? 0 : rate;
 }
 
 void Hpcc::report(const MetricScope& scope) const {
   scope.count("updates", updates_, "acknowledgements that set a window");
   scope.bytes("smallest_window", Bytes(static_cast<std::uint64_t>(lowest_)), "of a queue pair");
-  scope.rate("lowest_rate", lowest_ * 8 / config_.base_rtt.as_s(),
+  scope.rate("lowest_rate", lowest_ * 8 / real_seconds(config_.base_rtt),
              "lowest that a queue pair's rate was");
 }
 

@@ -8,7 +8,6 @@ namespace rnicsim {
 
 namespace {
 
-double as_ps(Time time) { return static_cast<double>(time.ps()); }
 double count(Bytes bytes) { return static_cast<double>(bytes.count()); }
 
 }  // namespace
@@ -36,7 +35,7 @@ void SwiftConfig::describe(Fields& fields) {
 Swift::Swift(std::uint64_t line_rate, const SwiftConfig& config)
     : config_(config), line_(line_rate), smallest_(count(config.max_window)) {
   const double least = 1 / std::sqrt(count(config.fs_max_window));
-  scale_ = as_ps(config.fs_range) / (1 / std::sqrt(count(config.fs_min_window)) - least);
+  scale_ = real_ps(config.fs_range) / (1 / std::sqrt(count(config.fs_min_window)) - least);
   offset_ = scale_ * least;
 }
 
@@ -63,7 +62,7 @@ void Swift::begin(CongestionFlow& base) {
 
 Time Swift::target(double window, unsigned hops) const {
   const double scaling =
-      std::clamp(scale_ / std::sqrt(window) - offset_, 0., as_ps(config_.fs_range));
+      std::clamp(scale_ / std::sqrt(window) - offset_, 0., real_ps(config_.fs_range));
   return config_.base_target + config_.per_hop * hops +
          Time::ps(static_cast<std::int64_t>(scaling));
 }
@@ -83,8 +82,8 @@ void Swift::acknowledged(CongestionFlow& base, const Acknowledged& news) {
   } else if (news.now - flow.last_cut >= news.rtt) {
     ++cuts_;
     flow.last_cut = news.now;
-    const double factor =
-        std::max(1 - config_.beta * as_ps(news.rtt - aim) / as_ps(news.rtt), 1 - config_.max_cut);
+    const double factor = std::max(1 - config_.beta * real_ps(news.rtt - aim) / real_ps(news.rtt),
+                                   1 - config_.max_cut);
     set(flow, flow.size * factor);
   }
 }
@@ -104,7 +103,7 @@ void Swift::set(Flow& flow, double size) {
   flow.rate = 0;
   if (flow.size >= count(config_.packet)) return;
   flow.rate = std::clamp<std::uint64_t>(
-      static_cast<std::uint64_t>(flow.size * 8e12 / as_ps(flow.rtt)), 1'000'000, line_);
+      static_cast<std::uint64_t>(flow.size * 8e12 / real_ps(flow.rtt)), 1'000'000, line_);
 }
 
 void Swift::report(const MetricScope& scope) const {

@@ -5,12 +5,6 @@
 
 namespace rnicsim {
 
-namespace {
-
-double as_ps(Time time) { return static_cast<double>(time.ps()); }
-
-}  // namespace
-
 void TimelyConfig::describe(Fields& fields) {
   const auto rates = range(BitRate(1'000'000), BitRate::gbps(1600));
   const auto times = range(Time::ns(1), Time::ms(100));
@@ -58,15 +52,15 @@ void Timely::acknowledged(CongestionFlow& base, const Acknowledged& news) {
   if (news.rtt == Time::never()) return;
   auto& flow = static_cast<Flow&>(base);
   longest_ = std::max(longest_, news.rtt);
-  const double newest = flow.last == Time::never() ? 0 : as_ps(news.rtt) - as_ps(flow.last);
+  const double newest = flow.last == Time::never() ? 0 : real_ps(news.rtt) - real_ps(flow.last);
   flow.last = news.rtt;
   flow.difference = (1 - config_.ewma) * flow.difference + config_.ewma * newest;
-  const double gradient = flow.difference / as_ps(config_.min_rtt);
+  const double gradient = flow.difference / real_ps(config_.min_rtt);
   flow.falling = gradient <= 0 ? flow.falling + 1 : 0;
   if (news.rtt < config_.t_low)
     raise(flow, 1);
   else if (news.rtt > config_.t_high)
-    lower(flow, 1 - config_.beta * (1 - as_ps(config_.t_high) / as_ps(news.rtt)));
+    lower(flow, 1 - config_.beta * (1 - real_ps(config_.t_high) / real_ps(news.rtt)));
   else if (gradient <= 0)
     raise(flow, flow.falling >= config_.hai_after ? config_.hai_after : 1);
   else
