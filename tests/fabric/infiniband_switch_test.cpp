@@ -144,7 +144,7 @@ struct Bench {
     for (std::uint32_t i = 0; i < count; ++i) topology.connect(i, node, LinkClass::kHost);
     routes.emplace(topology);
     the_switch.set_routes(*routes, node, static_cast<std::uint32_t>(count));
-    for (std::uint16_t i = 0; i < count; ++i) {
+    for (std::uint16_t i = 0; i < the_switch.ports(); ++i) {
       up.emplace_back(scheduler, LinkConfig{}, 2U * i);
       down.emplace_back(scheduler, LinkConfig{}, 2U * i + 1);
       ends.emplace_back(scheduler, pool, static_cast<Lid>(i + 1), credit);
@@ -161,7 +161,7 @@ struct Bench {
     return recorder.values.at("s." + name);
   }
   void check_conservation() {
-    for (std::uint16_t i = 0; i < ends.size(); ++i) {
+    for (std::uint16_t i = 0; i < the_switch.ports(); ++i) {
       CAPTURE(i);
       CHECK(the_switch.port_totals(i).received_bytes == ends[i].sent_bytes);
       CHECK(the_switch.port_totals(i).sent_bytes ==

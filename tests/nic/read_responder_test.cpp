@@ -12,7 +12,6 @@ using namespace rnicsim::literals;
 using test::BenchOptions;
 using test::kNicClock;
 using test::kReadLatency;
-using test::kWriteLatency;
 using test::RcBench;
 using test::Region;
 

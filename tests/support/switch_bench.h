@@ -42,7 +42,7 @@ struct SwitchBench {
   explicit SwitchBench(const SwitchConfig& config, const std::vector<Cable>& cables = {{}, {}, {}})
       : tap(cables.size()),
         the_switch("switch", {scheduler, pool, 7, 1}, config, setups(cables, config.egress.pause)) {
-    for (std::uint16_t i = 0; i < cables.size(); ++i) {
+    for (std::uint16_t i = 0; i < the_switch.ports(); ++i) {
       LinkConfig link;
       link.rate = cables[i].rate;
       link.length = cables[i].length;
@@ -87,6 +87,7 @@ struct SwitchBench {
   static std::vector<SwitchPortSetup> setups(const std::vector<Cable>& cables,
                                              const PauseConfig& pause) {
     std::vector<SwitchPortSetup> setups;
+    setups.reserve(cables.size());
     for (const Cable& cable : cables)
       setups.push_back({cable.rate, cable.length.propagation(), kLargestFrame,
                         pause_response_time(pause, cable.rate)});
@@ -98,7 +99,7 @@ struct SwitchBench {
   void check_conservation() {
     std::uint64_t held = 0;
     Bytes held_bytes;
-    for (std::uint16_t i = 0; i < ends.size(); ++i) {
+    for (std::uint16_t i = 0; i < the_switch.ports(); ++i) {
       CAPTURE(i);
       const Switch::Totals totals = the_switch.port_totals(i);
       const FakeEnd& end = ends[i];
