@@ -68,7 +68,9 @@ class Scheduler : public sc_core::sc_module {
   void hold() { ++live_; }
   void release() { --live_; }
   /// A periodic timer: keeps nothing alive.
-  void at_daemon(Time time, const Callback& callback) { insert(time, kHardware, kDaemon, callback); }
+  void at_daemon(Time time, const Callback& callback) {
+    insert(time, kHardware, kDaemon, callback);
+  }
   /// Lets the kernel reach `time`, then the thread run until it waits again. Of several resumes of
   /// one thread only that of its present `turn` counts.
   void resume(Time time, SoftwareThread& thread, std::uint64_t turn);
