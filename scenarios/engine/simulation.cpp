@@ -187,7 +187,7 @@ class Simulation {
       landed.least += part.least;
       landed.exact = landed.exact && part.exact;
     }
-    const Bytes written = server.host->memory().written(DmaPurpose::kPayload);
+    const Bytes written = server.host->written(DmaPurpose::kPayload);
     if (landed.exact ? written != landed.least : written < landed.least)
       violation("conservation", "host." + server.name + ".memory",
                 std::to_string(written.count()) + " B of payload were written, " +
@@ -250,7 +250,7 @@ class Simulation {
       workload->report(collector);
       workload->add_flows(result_.flows);
     }
-    result_.notes = system_.fabric().notes();
+    result_.notes = system_.notes();
     if (pauses_) result_.pauses = pauses_->take();
     find_bottlenecks();
     check_sequences();
