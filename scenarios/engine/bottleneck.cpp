@@ -65,8 +65,10 @@ std::string words_of(const std::string& path) {
     return "atomics on one address" + of_host + ", one after the other";
   std::string block = place.block;
   std::replace(block.begin(), block.end(), '_', ' ');
+  if (ends_with(path, ".copying")) return "the copy engine of " + block + of_host;
   const std::size_t stall = block.find(".stalled");
   if (stall != std::string::npos) block.resize(stall);
+  std::replace(block.begin(), block.end(), '.', ' ');
   return "the " + block + of_host;
 }
 
@@ -136,6 +138,8 @@ class Judge {
         note_serial(path);
       else
         add(path, "busy");
+    } else if (ends_with(path, ".copying")) {  // of a GPU: CPUs are known already
+      add(path, "busy");
     } else if (ends_with(path, "_pause_duration")) {
       add(path, "stopped");
     } else {
@@ -206,6 +210,11 @@ class Judge {
                        words_of(shares_.front().path));
   }
 
+  static std::string each(double latency_ps) {
+    if (latency_ps == 0) return "";
+    return ", " + duration_text(Time::ps(std::llround(latency_ps))) + " each";
+  }
+
   double sum_at_hosts(const std::string& leaf) const {
     double sum = 0;
     for (const auto& [path, metric] : metrics_)
@@ -231,13 +240,12 @@ class Judge {
     const std::string path = "workload." + workload_.name + '.';
     const double latency = value(path + "latency.mean");
     const double flying = value(path + "message_rate") * latency / 1e12;
-    if (window() == 1 || value(path + "messages") == 1)
-      return made(
-          "latency", path + "latency.mean", busiest_part,
-          "latency: one message at a time" +
-              (latency == 0 ? std::string()
-                            : ", " + duration_text(Time::ps(std::llround(latency))) + " each") +
-              "; " + busiest());
+    if (value(path + "messages") == 1)
+      return made("latency", path + "latency.mean", busiest_part,
+                  "latency, of the only message; " + busiest());
+    if (window() == 1)
+      return made("latency", path + "latency.mean", busiest_part,
+                  "latency: one message at a time" + each(latency) + "; " + busiest());
     if (window() != 0 && flying >= kSaturated * window())
       return made(
           "window", path + "latency.mean", busiest_part,

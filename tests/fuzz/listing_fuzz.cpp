@@ -16,7 +16,7 @@ void fuzz_reader(std::string_view text) {
   for (const PresetKind kind : machine.kinds()) {
     const std::string preset = to_lines(machine.preset(kind, "t"));
     try {
-      read_preset(parse_json(preset, "preset.json"), kind);
+      check_preset(preset, kind, "preset.json");
     } catch (const ConfigError&) {
       std::abort();
     }

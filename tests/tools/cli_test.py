@@ -274,7 +274,7 @@ class Run(CommandLine):
         status, out, err = rnicsim("run", "write_8step")
         self.assertEqual((status, err), (0, ""))
         self.assertLessEqual(max(len(line) for line in out.splitlines()), 100)
-        self.assertLessEqual(out.count("\n"), 50)
+        self.assertLessEqual(out.count("\n"), 51)
         self.assertNotIn("\033", out)
         for step in range(1, 9):
             self.assertIn(f"\n {step}  ", out)

@@ -34,7 +34,7 @@ class Import(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             status, out, _ = rnicsim("import", *LISTINGS, "--name", "my-host", "--out", folder)
             self.assertEqual((status, out), (0, ""))
-            machine = {"preset": "my-host", "gpus": [], "nic": {"preset": "my-host"}}
+            machine = {"preset": "my-host", "nic": {"preset": "my-host"}}
             scenario = {"hosts": [{"name": "A", **machine}, {"name": "B", **machine}],
                         "fabric": {"link": {"preset": "my-host"}},
                         "workload": [{"name": "w0", "from": "A", "to": "B", "size": "64 KiB",

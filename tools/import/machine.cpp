@@ -53,6 +53,19 @@ std::string default_of(PresetKind kind, const std::string& path) {
   }
 }
 
+/// One preset, by whatever name.
+class OnePreset final : public PresetSource {
+ public:
+  explicit OnePreset(JsonNode document) : document_(std::move(document)) {}
+  std::vector<std::string> names(PresetKind /*kind*/) override { return {}; }
+
+ private:
+  std::optional<JsonNode> document(PresetKind /*kind*/, const std::string& /*name*/) override {
+    return document_;
+  }
+  JsonNode document_;
+};
+
 void set(Machine::Json& object, const std::string& path, const Machine::Json& value) {
   Machine::Json* at = &object;
   std::size_t begin = 0;
@@ -107,6 +120,10 @@ std::vector<std::string> Machine::remarks() const {
   lines.emplace_back(
       "latencies, caches, memory and CPU costs stand in no such listing: the simulator's defaults");
   return lines;
+}
+
+void check_preset(const std::string& text, PresetKind kind, const std::string& file) {
+  OnePreset(parse_json(text, file)).find(kind, "it");
 }
 
 ListingLines::ListingLines(std::string_view text, std::string file) : file_(std::move(file)) {

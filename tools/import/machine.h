@@ -51,6 +51,9 @@ class Machine {
   std::vector<std::string> notes_;
 };
 
+/// Reads the text of a preset file as a scenario would. Throws ConfigError.
+void check_preset(const std::string& text, PresetKind kind, const std::string& file);
+
 /// A text line by line, and errors about it.
 class ListingLines {
  public:

@@ -26,7 +26,8 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-bool is_gpu(const std::string& name) { return name.compare(0, 3, "GPU") == 0; }
+/// "GPU0", and not the "GPU" of "GPU NUMA ID".
+bool is_gpu(const std::string& name) { return name.size() > 3 && name.compare(0, 3, "GPU") == 0; }
 /// What stands in the header and is neither GPU nor text about CPUs.
 bool is_nic(const std::string& name) {
   return name.compare(0, 3, "NIC") == 0 || name.find('_') != std::string::npos;

@@ -80,7 +80,7 @@ int import_command(const Arguments& arguments) {
         machine.preset(kind, "read from what tools print on " + name + ", the rest as defaults");
     // A reader that makes what no preset can be has a fault.
     const std::string lines = to_lines(preset);
-    read_preset(parse_json(lines, folder + '/' + name + ".json"), kind);
+    check_preset(lines, kind, folder + '/' + name + ".json");
     if (values->count("out") != 0)
       write_output_file(option("out") + "/presets/" + folder, name + ".json", lines);
     all[folder + '/' + name + ".json"] = preset;
