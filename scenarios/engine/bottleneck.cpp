@@ -12,7 +12,7 @@ namespace {
 
 /// Stalls that say that a block had as much under way as it can have.
 constexpr const char* kFullStalls[] = {"miss_registers", "locks", "outstanding", "tags",
-                                       "read_buffer",    "walks", "walkers",     "page_faults"};
+                                       "read_buffer"};
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -58,6 +58,7 @@ std::string words_of(const std::string& path) {
   if (place.block == "pcie.downstream")
     return "PCIe from the memory of " + place.host + " to its NIC";
   if (place.block == "memory") return "the memory bandwidth" + of_host;
+  if (place.block == "iommu") return "page walks of the IOMMU" + of_host;
   if (begins_with(place.block, "cpu.core")) return "the CPU core" + of_host + " that works on data";
   if (ends_with(path, "translation_cache.stalled.miss_registers"))
     return "walks of the translation table" + of_host + "'s NIC, no miss register being free";
