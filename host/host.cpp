@@ -7,13 +7,14 @@
 namespace rnicsim {
 
 Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const HostConfig& config,
-           std::uint64_t seed, std::uint16_t first_nic, unsigned nics)
+           std::uint64_t seed, std::uint16_t first_nic, unsigned nics, bool exerciser)
     : sc_module(name),
       scheduler_(scheduler),
       config_(config),
       memory_(config.memory),
       frames_(config.memory.size, seed),
       interrupts_(scheduler, config.interrupt) {
+  if (config_.iommu.mode == IommuMode::kTranslate) iommu_ = std::make_unique<Iommu>(config_.iommu);
   for (std::uint32_t i = 0; i < config_.cpu.cores; ++i)
     cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_));
   for (unsigned i = 0; i < nics; ++i) {
@@ -23,13 +24,18 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
     links_.push_back(std::make_unique<PcieLink>(("pcie" + number).c_str(), scheduler, config_.pcie,
                                                 memory_, guards_.back().get()));
     links_.back()->set_interrupts(&interrupts_);
+    links_.back()->set_iommu(iommu_.get());
     drivers_.push_back(
         std::make_unique<Driver>(config_.driver, static_cast<std::uint16_t>(first_nic + i), memory_,
                                  frames_, links_.back()->mmio(), *guards_.back(), interrupts_));
   }
+  if (!exerciser) return;
+  exerciser_link_ = std::make_unique<PcieLink>("pcie_exerciser", scheduler, config_.pcie, memory_);
+  exerciser_link_->set_iommu(iommu_.get());
 }
 
 bool Host::idle() const {
+  if (exerciser_link_ != nullptr && !exerciser_link_->idle()) return false;
   return std::all_of(links_.begin(), links_.end(), [](const auto& link) { return link->idle(); });
 }
 
@@ -52,6 +58,8 @@ void Host::report(const MetricScope& scope) {
   memory_.report(memory);
   memory.bytes("kernel_in_use", frames_.kernel_in_use(),
                "contiguous kernel memory in use at the end");
+  if (iommu_ != nullptr) iommu_->report(scope.child("iommu"));
+  if (exerciser_link_ != nullptr) exerciser_link_->report(scope.child("exerciser").child("pcie"));
   for (std::size_t i = 0; i < links_.size(); ++i) {
     const MetricScope nic = scope.child("nic" + std::to_string(i));
     drivers_[i]->report(nic.child("driver"));

@@ -25,6 +25,7 @@ void HostConfig::describe(Fields& f) {
   f.object("driver", driver, "kernel driver of the NIC");
   f.object("verbs", verbs, "user-space verbs library");
   f.object("pcie", pcie, "link between root complex and NIC");
+  f.object("iommu", iommu, "translation of DMA addresses in the root complex");
 }
 
 }  // namespace rnicsim

@@ -6,6 +6,7 @@
 #include "host/driver_config.h"
 #include "host/frame_allocator.h"
 #include "host/interrupt_controller.h"
+#include "host/iommu.h"
 #include "host/memory.h"
 #include "host/pcie_config.h"
 #include "host/verbs_config.h"
@@ -27,6 +28,7 @@ struct HostConfig {
   DriverConfig driver;
   VerbsConfig verbs;
   PcieConfig pcie;
+  IommuConfig iommu;
   void describe(Fields& fields);
 };
 

@@ -89,7 +89,7 @@ bool PageTable::load(VirtualAddress from, std::uint8_t* to, std::size_t bytes) c
 
 bool PageTable::store(VirtualAddress to, const std::uint8_t* from, std::size_t bytes) {
   return for_each_piece(to, bytes, [&](PhysicalAddress at, std::size_t done, std::size_t piece) {
-    memory_.store(at, from + done, piece);
+    memory_.poke(at, from + done, piece);
   });
 }
 

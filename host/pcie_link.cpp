@@ -139,10 +139,12 @@ void PcieLink::read_arrived(std::uint64_t index, const TrainTimes& times) {
               deliver_to<&PcieLink::completion_arrived>(this),
               index};
   if (t.supported) {
-    const Time first = times.first_end + config_.latency_up + config_.root_complex_latency;
-    settle_writes(first);
-    const Memory::Access access = memory_.time_read(first, t.bytes, t.purpose);
-    const Time data_end = std::max(access.last, last + memory_.config().read_latency);
+    Time first = times.first_end + config_.latency_up + config_.root_complex_latency;
+    const bool plain = iommu_ == nullptr && !memory_.by_address();
+    settle_writes(plain ? first : last);
+    if (!plain) first = after_writes_to(t, translated(first, t));
+    const Memory::Access access = memory_.time_read(first, t.address, t.bytes, t.purpose);
+    const Time data_end = std::max(access.last, std::max(first, last) + access.latency);
     const TlpSplit split = split_completion(format_, t.address, t.bytes);
     const Time length = down_.byte_time().of(split.link_bytes);
     train.tlps = split.tlps;
@@ -151,7 +153,8 @@ void PcieLink::read_arrived(std::uint64_t index, const TrainTimes& times) {
         std::min(train.bytes, narrow(format_.completion_payload().count()) + overhead);
     train.eligible = std::max(access.first, data_end - length) + config_.root_complex_latency;
     // The bytes are taken at delivery, when every write that was sent before has to be visible.
-    const Time earlier_writes = std::max(last_visible_, last + memory_.config().write_latency);
+    const Time earlier_writes =
+        plain ? std::max(last_visible_, last + memory_.config().write_latency) : last_visible_;
     train.eligible = std::max(train.eligible, earlier_writes - config_.latency_down);
   }
   down_.send(t.stream, train);
@@ -234,15 +237,35 @@ void PcieLink::settle_writes(Time until) {
     t.settled = true;
     t.visible = std::max(last_visible_, t.arrival + effect_latency(t));
     if (t.supported && !t.interrupt) {
+      t.begin = translated(t.begin, t);
       // The memory takes the bytes as they arrive.
-      const Memory::Access access = memory_.time_write(t.begin, t.bytes, t.purpose);
-      t.visible = std::max(t.visible, access.last);
+      const Memory::Access access = memory_.time_write(t.begin, t.address, t.bytes, t.purpose);
+      t.visible = std::max({t.visible, access.last, t.arrival + access.latency});
       // A memory slower than the link keeps the receiver's buffer full.
-      const Time taken = access.last - memory_.config().write_latency;
+      const Time taken = access.last - access.latency;
       if (taken > t.arrival) up_.hold_posted_credits(taken + config_.credit_return_latency);
     }
     last_visible_ = t.visible;
   }
+}
+
+Time PcieLink::translated(Time arrival, const Transfer& transfer) {
+  return iommu_ == nullptr ? arrival : iommu_->translate(arrival, transfer.address, transfer.bytes);
+}
+
+/// The latest write to any of its bytes that is not visible yet, where memory knows lines.
+/// REQUIRES: the writes that arrive before the read are settled.
+Time PcieLink::after_writes_to(const Transfer& read, Time first) const {
+  if (memory_.cache() == nullptr) return first;
+  const std::uint64_t begin = read.address.value();
+  for (std::size_t i = landing_.size(); i-- > 0;) {
+    const Transfer& write = transfers_[landing_.at(i)];
+    const std::uint64_t at = write.address.value();
+    if (write.settled && !write.interrupt && at < begin + read.bytes.count() &&
+        begin < at + write.bytes.count())
+      return std::max(first, write.visible);
+  }
+  return first;
 }
 
 void PcieLink::ask_guard(Transfer& transfer, bool write, Time entered) {
@@ -283,7 +306,7 @@ void PcieLink::take_effect(std::uint32_t index) {
   const PhysicalAddress address = t.address;
   const bool to_memory = t.supported && !t.interrupt;
   if (to_memory) {
-    if (!t.elided) memory_.store(address, t.data->data(), bytes.count());
+    if (!t.elided) memory_.poke(address, t.data->data(), bytes.count());
     if (t.purpose == DmaPurpose::kPayload)
       probe_(scheduler_.now(), ProbeKind::kPayloadLanded, t.work_request, 0,
              static_cast<std::uint64_t>(t.begin.ps()), bytes.count());
@@ -339,7 +362,7 @@ void PcieLink::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& 
             down_.byte_time().of(split_completion(format_, address, bytes).link_bytes) +
             config_.latency_down;
   } else {
-    memory_.store(address, payload.get_data_ptr(), bytes.count());
+    memory_.poke(address, payload.get_data_ptr(), bytes.count());
     time += up_.byte_time().of(split_write(format_, address, bytes).link_bytes) +
             memory_.config().write_latency;
   }
@@ -354,7 +377,7 @@ unsigned PcieLink::transport_dbg(tlm::tlm_generic_payload& payload) {
   if (payload.is_read())
     memory_.load(address, payload.get_data_ptr(), length);
   else if (payload.is_write())
-    memory_.store(address, payload.get_data_ptr(), length);
+    memory_.poke(address, payload.get_data_ptr(), length);
   return length;
 }
 

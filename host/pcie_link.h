@@ -16,6 +16,9 @@
 // controller, never to memory, and takes effect at its arrival, but not before the writes sent
 // earlier are visible. (Really the address alone decides; here RAM has no hole there.)
 //
+// An IOMMU, if there is one, holds a request back between its arrival and memory. Where memory
+// knows lines (a cache), a read of bytes that a write is still on its way to waits for that write.
+//
 // Models: splitting, both directions' bytes, credits, ordering (host/pcie_arbiter), an
 // unsupported request for addresses outside memory (a read answers TLM_ADDRESS_ERROR_RESPONSE, a
 // write is counted as a fault and dropped, as nothing can be answered). A read of n TLPs is served
@@ -35,6 +38,7 @@
 
 #include "host/dma_guard.h"
 #include "host/interrupt_controller.h"
+#include "host/iommu.h"
 #include "host/memory.h"
 #include "host/mmio_bridge.h"
 #include "host/pcie_config.h"
@@ -58,6 +62,9 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   Probe& probe() { return probe_; }
   /// Where interrupt messages go; without one they are writes like any other.
   void set_interrupts(InterruptController* interrupts) { interrupts_ = interrupts; }
+
+  /// Where DMA addresses are translated; without one they pass through.
+  void set_iommu(Iommu* iommu) { iommu_ = iommu; }
 
   /// Nothing is queued, in flight or about to become visible.
   bool idle() const { return free_.size() == transfers_.size() && mmio_.idle(); }
@@ -106,13 +113,15 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   void write_sent(std::uint64_t index, const TrainTimes& times);
   void land(std::uint64_t index, Time end);
   void settle_writes(Time until);
+  Time translated(Time arrival, const Transfer& transfer);
+  Time after_writes_to(const Transfer& read, Time first) const;
   void ask_guard(Transfer& transfer, bool write, Time entered);
   void guard_entered_writes();
   Time entered(const Transfer& write) const { return write.arrival - config_.root_complex_latency; }
   void make_visible(std::uint64_t index);
   void take_effect(std::uint32_t index);
   Time effect_latency(const Transfer& transfer) const {
-    return transfer.interrupt ? Time() : memory_.config().write_latency;
+    return transfer.interrupt ? Time() : memory_.least_write_latency();
   }
   void respond(std::uint64_t index, tlm::tlm_response_status status);
   void pump_responses();
@@ -127,6 +136,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   PcieDirection down_;
   MmioBridge mmio_;
   InterruptController* interrupts_ = nullptr;
+  Iommu* iommu_ = nullptr;
   Probe probe_;
 
   std::vector<Transfer> transfers_;
