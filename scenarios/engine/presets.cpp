@@ -9,6 +9,7 @@
 #include "host/host_config.h"
 #include "model/config_output.h"
 #include "model/json_path.h"
+#include "nic/dma_exerciser.h"
 #include "nic/nic_config.h"
 
 namespace rnicsim {
@@ -35,6 +36,11 @@ void with_config(PresetKind kind, Use use) {
     }
     case PresetKind::kCongestionControl: {
       CongestionControlConfig config;
+      use(ConfigRef(config));
+      return;
+    }
+    case PresetKind::kExerciser: {
+      DmaExerciserConfig config;
       use(ConfigRef(config));
       return;
     }
@@ -74,6 +80,8 @@ const char* name_of(PresetKind kind) {
       return "switch";
     case PresetKind::kCongestionControl:
       return "congestion_control";
+    case PresetKind::kExerciser:
+      return "exerciser";
     case PresetKind::kLink:
       break;
   }
