@@ -243,7 +243,10 @@ void PcieLink::settle_writes(Time until) {
       t.visible = std::max({t.visible, access.last, t.arrival + access.latency});
       // A memory slower than the link keeps the receiver's buffer full.
       const Time taken = access.last - access.latency;
-      if (taken > t.arrival) up_.hold_posted_credits(taken + config_.credit_return_latency);
+      if (taken > t.arrival)
+        hold_credits(taken, t.bytes);
+      else
+        late_writes_.clear();
     }
     last_visible_ = t.visible;
   }
@@ -251,6 +254,20 @@ void PcieLink::settle_writes(Time until) {
 
 Time PcieLink::translated(Time arrival, const Transfer& transfer) {
   return iommu_ == nullptr ? arrival : iommu_->translate(arrival, transfer.address, transfer.bytes);
+}
+
+/// Walks overlap, so behind an IOMMU the buffer must not run empty before credits come back.
+void PcieLink::hold_credits(Time taken, Bytes bytes) {
+  Time from = taken;
+  if (iommu_ != nullptr) {
+    const std::uint64_t room =
+        std::min<std::uint64_t>(config_.posted_headers, config_.posted_data / bytes);
+    late_writes_.push(taken);
+    while (late_writes_.size() > room / 2 + 1) late_writes_.pop();
+    if (late_writes_.size() <= room / 2) return;
+    from = late_writes_.front();
+  }
+  up_.hold_posted_credits(from + config_.credit_return_latency);
 }
 
 /// The latest write to any of its bytes that is not visible yet, where memory knows lines.

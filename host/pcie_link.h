@@ -114,6 +114,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   void land(std::uint64_t index, Time end);
   void settle_writes(Time until);
   Time translated(Time arrival, const Transfer& transfer);
+  void hold_credits(Time taken, Bytes bytes);
   Time after_writes_to(const Transfer& read, Time first) const;
   void ask_guard(Transfer& transfer, bool write, Time entered);
   void guard_entered_writes();
@@ -137,6 +138,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   MmioBridge mmio_;
   InterruptController* interrupts_ = nullptr;
   Iommu* iommu_ = nullptr;
+  Ring<Time> late_writes_;  ///< when those are taken that the IOMMU holds back
   Probe probe_;
 
   std::vector<Transfer> transfers_;
