@@ -13,8 +13,12 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
       config_(config),
       memory_(config.memory),
       frames_(config.memory.size, seed),
-      interrupts_(scheduler, config.interrupt) {
+      interrupts_(scheduler, config.interrupt),
+      root_complex_(config.root_complex) {
   if (config_.iommu.mode == IommuMode::kTranslate) iommu_ = std::make_unique<Iommu>(config_.iommu);
+  if (config.pcie_switch) switch_.emplace(*config.pcie_switch, config.pcie.max_payload);
+  for (std::size_t i = 0; i < config_.gpus.size(); ++i)
+    gpus_.push_back(std::make_unique<Gpu>(config_.gpus[i], static_cast<unsigned>(i)));
   for (std::uint32_t i = 0; i < config_.cpu.cores; ++i)
     cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_));
   for (unsigned i = 0; i < nics; ++i) {
@@ -25,6 +29,7 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
                                                 memory_, guards_.back().get()));
     links_.back()->set_interrupts(&interrupts_);
     links_.back()->set_iommu(iommu_.get());
+    if (switch_ || !gpus_.empty()) route(i);
     drivers_.push_back(
         std::make_unique<Driver>(config_.driver, static_cast<std::uint16_t>(first_nic + i), memory_,
                                  frames_, links_.back()->mmio(), *guards_.back(), interrupts_));
@@ -32,6 +37,24 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
   if (!exerciser) return;
   exerciser_link_ = std::make_unique<PcieLink>("pcie_exerciser", scheduler, config_.pcie, memory_);
   exerciser_link_->set_iommu(iommu_.get());
+}
+
+void Host::route(unsigned nic) {
+  PcieSwitch* const all = switch_ ? &*switch_ : nullptr;
+  const auto below = [&](const char* kind, std::size_t n) {
+    return all != nullptr && all->config().has(kind + std::to_string(n));
+  };
+  std::vector<PcieRoute::Peer> peers;
+  for (std::size_t g = 0; g < gpus_.size(); ++g) peers.push_back({gpus_[g].get(), below("gpu", g)});
+  routes_.push_back(std::make_unique<PcieRoute>(below("nic", nic) ? all : nullptr, all,
+                                                root_complex_, std::move(peers)));
+  links_[nic]->set_route(routes_.back().get());
+}
+
+Bytes Host::written(DmaPurpose purpose) const {
+  Bytes bytes = memory_.written(purpose);
+  for (const auto& gpu : gpus_) bytes += gpu->written(purpose);
+  return bytes;
 }
 
 bool Host::idle() const {
@@ -60,6 +83,10 @@ void Host::report(const MetricScope& scope) {
                "contiguous kernel memory in use at the end");
   if (iommu_ != nullptr) iommu_->report(scope.child("iommu"));
   if (exerciser_link_ != nullptr) exerciser_link_->report(scope.child("exerciser").child("pcie"));
+  for (std::size_t i = 0; i < gpus_.size(); ++i)
+    gpus_[i]->report(scope.child("gpu" + std::to_string(i)));
+  if (switch_) switch_->report(scope.child("pcie_switch"));
+  if (!gpus_.empty()) root_complex_.report(scope.child("root_complex"));
   for (std::size_t i = 0; i < links_.size(); ++i) {
     const MetricScope nic = scope.child("nic" + std::to_string(i));
     drivers_[i]->report(nic.child("driver"));

@@ -7,10 +7,12 @@
 //   program -> CpuTask on a CpuCore -> Verbs -> memory, MMIO store -> PcieLink -> NIC
 //                                  \-> Driver (commands, tables in memory) -> ...
 //   NIC -> PcieLink -> InterruptController -> the driver's handler on a CpuCore -> a sleeper wakes
+//   NIC -> PcieLink -> PcieRoute -> PcieSwitch, RootComplex -> Memory or Gpu
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <systemc>
 #include <vector>
 
@@ -19,12 +21,16 @@
 #include "host/dma_guard.h"
 #include "host/driver.h"
 #include "host/frame_allocator.h"
+#include "host/gpu.h"
 #include "host/host_config.h"
 #include "host/interrupt_controller.h"
 #include "host/iommu.h"
 #include "host/memory.h"
 #include "host/page_table.h"
 #include "host/pcie_link.h"
+#include "host/pcie_route.h"
+#include "host/pcie_switch.h"
+#include "host/root_complex.h"
 #include "host/verbs.h"
 #include "model/metrics.h"
 #include "model/probe.h"
@@ -50,17 +56,22 @@ class Host : public sc_core::sc_module {
   /// REQUIRES: built with an exerciser.
   PcieLink& exerciser_pcie() { return *exerciser_link_; }
   Driver& driver(unsigned nic) { return *drivers_[nic]; }
+  Gpu& gpu(unsigned n) { return *gpus_[n]; }
+
+  /// What DMA has written for this purpose, wherever.
+  Bytes written(DmaPurpose purpose) const;
 
   /// Nothing is under way on the PCIe links.
   bool idle() const;
   /// PCIe link and driver of NIC n under component first_nic + n; programs attach their own Verbs.
   void attach(ProbeSink* sink, std::uint32_t first_nic);
-  /// Under `scope` ("host.A"): cpu, interrupts, memory, iommu, exerciser.pcie, nic<n>.pcie,
-  /// nic<n>.driver. The last two are the host's but there is one for each NIC, so they stand under
-  /// it.
+  /// Under `scope` ("host.A"): cpu, interrupts, memory, iommu, exerciser.pcie, gpu<n>, pcie_switch,
+  /// root_complex (the last only if there is a GPU), nic<n>.pcie, nic<n>.driver. The last two
+  /// are the host's but there is one for each NIC, so they stand under it.
   void report(const MetricScope& scope);
 
  private:
+  void route(unsigned nic);
   Scheduler& scheduler_;
   HostConfig config_;
   Memory memory_;
@@ -71,6 +82,10 @@ class Host : public sc_core::sc_module {
   std::vector<std::unique_ptr<DmaGuard>>
       guards_;                    ///< one a NIC: regions of another are not its own
   std::unique_ptr<Iommu> iommu_;  ///< null: DMA addresses pass through
+  RootComplex root_complex_;
+  std::optional<PcieSwitch> switch_;
+  std::vector<std::unique_ptr<Gpu>> gpus_;
+  std::vector<std::unique_ptr<PcieRoute>> routes_;  ///< one a NIC, if there is anything to route
   std::vector<std::unique_ptr<PcieLink>> links_;
   std::unique_ptr<PcieLink> exerciser_link_;
   std::vector<std::unique_ptr<Driver>> drivers_;

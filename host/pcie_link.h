@@ -10,7 +10,8 @@
 // Connects to: the device's initiator through `dma_socket` (TLM-2.0 base protocol, non-blocking;
 // b_transport moves the bytes at once and adds the unloaded time; no DMI), the device's BAR through
 // mmio().socket, Memory, CPU cores through mmio(), the interrupt controller, a DmaGuard (or none)
-// that is asked for every request that reaches the root complex.
+// that is asked for every request that reaches the root complex, a PcieRoute (or none) through a
+// switch and to GPUs; b_transport and the debug transport reach RAM alone.
 //
 // A write of 4 B with purpose kInterrupt to the messages' address window goes to the interrupt
 // controller, never to memory, and takes effect at its arrival, but not before the writes sent
@@ -18,6 +19,8 @@
 //
 // An IOMMU, if there is one, holds a request back between its arrival and memory. Where memory
 // knows lines (a cache), a read of bytes that a write is still on its way to waits for that write.
+// Behind an IOMMU posted credits come back when the write half a buffer earlier is taken, not one
+// by one. Requests to peers pass it by.
 //
 // Models: splitting, both directions' bytes, credits, ordering (host/pcie_arbiter), an
 // unsupported request for addresses outside memory (a read answers TLM_ADDRESS_ERROR_RESPONSE, a
@@ -26,8 +29,12 @@
 // TLP needs. Approximates: a read samples its bytes when its completion arrives, up to root complex
 // + latency_down + the completion's own time after the memory gave them (some 200 ns for 64 B): a
 // store by the CPU in that window is seen, which no ordering rule forbids. The root complex answers
-// reads of different engines in turns, those of one engine in order. Ignores: relaxed ordering,
-// no-snoop, replay after bit errors, the switch between port and root.
+// reads of different engines in turns, those of one engine in order. Writes with relaxed ordering
+// are visible when they themselves are through, ordered ones never before an earlier write, and of
+// those only so much is under way to memory as PcieConfig says. Ignores: no-snoop (the attribute is
+// there for a memory that has a cache to ask), relaxed ordering of completions (they overtake
+// nothing that they would have to wait for here), ID-based ordering (each requester has queues of
+// its own, so none waits for another's writes).
 #pragma once
 
 #include <array>
@@ -43,6 +50,7 @@
 #include "host/mmio_bridge.h"
 #include "host/pcie_config.h"
 #include "host/pcie_direction.h"
+#include "host/pcie_route.h"
 #include "model/metrics.h"
 #include "model/pcie_tlp.h"
 #include "model/probe.h"
@@ -62,6 +70,11 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   Probe& probe() { return probe_; }
   /// Where interrupt messages go; without one they are writes like any other.
   void set_interrupts(InterruptController* interrupts) { interrupts_ = interrupts; }
+  /// What lies between this link and the root complex, and other devices that it may reach.
+  void set_route(PcieRoute* route) {
+    route_ = route;
+    mmio_.add_latency(route->latency_from_root());
+  }
 
   /// Where DMA addresses are translated; without one they pass through.
   void set_iommu(Iommu* iommu) { iommu_ = iommu; }
@@ -82,12 +95,14 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
     unsigned stream = 0;
     PhysicalAddress address;
     Bytes bytes;
+    Gpu* peer = nullptr;  ///< whose memory it is, if not the host's
     DmaPurpose purpose = DmaPurpose::kPayload;
     WorkRequestId work_request;
     bool elided = false;
     bool supported = true;
     bool interrupt = false;   ///< a message for the interrupt controller
     bool guarded = false;     ///< the guard has still to be asked
+    bool relaxed = false;     ///< a write with relaxed ordering
     bool settled = false;     ///< write: the memory has given its time
     std::uint8_t trains = 0;  ///< write: not sent yet
     Time begin;               ///< first byte at the receiver
@@ -116,12 +131,17 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   Time translated(Time arrival, const Transfer& transfer);
   void hold_credits(Time taken, Bytes bytes);
   Time after_writes_to(const Transfer& read, Time first) const;
+  Time ordered_begin(const Transfer& write);
+  PcieSpan way_of_request(const Transfer& transfer, const TrainTimes& times);
+  PcieSpan way_of_data(const Transfer& transfer, const PcieSpan& request, Bytes link_bytes);
+  void route_write(Transfer& transfer, Time end);
   void ask_guard(Transfer& transfer, bool write, Time entered);
   void guard_entered_writes();
   Time entered(const Transfer& write) const { return write.arrival - config_.root_complex_latency; }
   void make_visible(std::uint64_t index);
   void take_effect(std::uint32_t index);
   Time effect_latency(const Transfer& transfer) const {
+    if (transfer.peer != nullptr) return transfer.peer->config().write_latency;
     return transfer.interrupt ? Time() : memory_.least_write_latency();
   }
   void respond(std::uint64_t index, tlm::tlm_response_status status);
@@ -139,6 +159,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   InterruptController* interrupts_ = nullptr;
   Iommu* iommu_ = nullptr;
   Ring<Time> late_writes_;  ///< when those are taken that the IOMMU holds back
+  PcieRoute* route_ = nullptr;
   Probe probe_;
 
   std::vector<Transfer> transfers_;
@@ -146,6 +167,9 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   Ring<std::uint32_t> unsettled_;  ///< writes on their way to memory, by arrival
   Ring<std::uint32_t> landing_;    ///< writes that are not visible yet, in order
   Time last_visible_;
+  Time last_arrival_;   ///< of writes that a route has carried
+  Serialiser ordered_;  ///< writes that must stay in order
+  bool orders_;         ///< PcieConfig bounds them
   Ring<tlm::tlm_generic_payload*> responses_;
   bool in_response_ = false;  ///< the device has not ended a response phase
 

@@ -12,7 +12,7 @@ using namespace rnicsim::literals;
 using Kind = DmaExerciser::Kind;
 
 /// Reads take 400 ns, writes leave after 10 ns; the engine adds 50 ns and 1 ns for each 8 B.
-struct Bench {
+struct Bench : sc_core::sc_module {
   static DmaExerciserConfig config() {
     DmaExerciserConfig config;
     config.pcie.tags = 4;
@@ -23,7 +23,7 @@ struct Bench {
     return config;
   }
 
-  Bench() {
+  Bench() : sc_module(sc_core::sc_module_name("bench")) {
     device.dma().bind(memory.socket);
     bar.bind(device.bar);
     bar.bind(backward);
