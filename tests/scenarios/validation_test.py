@@ -22,7 +22,7 @@ ROWS = {"N1", "N2", "N5", "N7", "P53", "T4 write_bw 512 B", "T4 write_bw 1K", "T
         "P35 cache rises at 64 MB", "P35 DDIO window rises at 4 MB", "P40 2 MB", "P42 write 64 B",
         "P43 64 MB", "P44", "P45",
         "P8 Gen3 x8 MPS 256", "P9 Gen5 x16 MPS 256", "P20 host to card", "P20 card to host",
-        "P22 PCIe-bound", "G1 bandwidth", "G1 latency", "G3 (calibration)"}
+        "G1 bandwidth", "G1 latency", "G3 (calibration)"}
 
 
 def main():

@@ -29,7 +29,11 @@ class Summary {
 
   std::string draw() {
     out_ += inked(style_, Ink::kHeading, "SUMMARY") + '\n';
-    for (const WorkloadSpec& workload : run_.setup.workload) describe(workload);
+    for (const WorkloadSpec& workload : run_.setup.workload) {
+      describe(workload);
+      for (const Bottleneck& bottleneck : run_.result.bottlenecks)
+        if (bottleneck.workload == workload.name) line("", "limited by " + bottleneck.text);
+    }
     describe_wire();
     for (const std::string& note : run_.result.notes) line("note", note);
     for (const HostSpec& host : run_.setup.hosts) describe(host);
