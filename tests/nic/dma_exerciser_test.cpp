@@ -23,7 +23,7 @@ struct Bench : sc_core::sc_module {
     return config;
   }
 
-  Bench() : sc_module(sc_core::sc_module_name("bench")) {
+  explicit Bench(const sc_core::sc_module_name& name = "bench") : sc_module(name) {
     device.dma().bind(memory.socket);
     bar.bind(device.bar);
     bar.bind(backward);
