@@ -25,8 +25,8 @@ struct Bench : sc_core::sc_module {
 
   explicit Bench(const sc_core::sc_module_name& name = "bench") : sc_module(name) {
     device.dma().bind(memory.socket);
-    bar.bind(device.bar);
     bar.bind(backward);
+    bar.bind(device.bar);
   }
 
   DmaExerciser::Outcome run(Kind kind, std::uint32_t bytes, std::uint64_t count,
@@ -104,17 +104,16 @@ TEST_CASE("Reads and writes together go in equal numbers") {
   CHECK(bench.begins() == std::vector<Time>{0_ns, 0_ns, 30_ns, 30_ns, 60_ns, 60_ns});
 }
 
-TEST_CASE("A command's latency is that of the bus, the engine's has its own part on top") {
-  SECTION("command") {
-    Bench bench;
-    const DmaExerciser::Outcome outcome = bench.run(Kind::kReadLatency, 64, 2, false);
-    CHECK(outcome.latencies == std::vector<Time>{400_ns, 400_ns});
-    CHECK(bench.begins() == std::vector<Time>{0_ns, 400_ns});
-  }
-  SECTION("engine") {
-    Bench bench;
-    CHECK(bench.run(Kind::kReadLatency, 64, 1).latencies == std::vector<Time>{458_ns});
-  }
+TEST_CASE("A command's latency is that of the bus, one at a time") {
+  Bench bench;
+  const DmaExerciser::Outcome outcome = bench.run(Kind::kReadLatency, 64, 2, false);
+  CHECK(outcome.latencies == std::vector<Time>{400_ns, 400_ns});
+  CHECK(bench.begins() == std::vector<Time>{0_ns, 400_ns});
+}
+
+TEST_CASE("The DMA engine's latency has its own part on top of the bus") {
+  Bench bench;
+  CHECK(bench.run(Kind::kReadLatency, 64, 1).latencies == std::vector<Time>{458_ns});
 }
 
 TEST_CASE("A read behind a write is of the same place and follows when the write has gone") {
