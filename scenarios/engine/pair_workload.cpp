@@ -91,6 +91,7 @@ void PairWorkload::take_receives(CpuTask& task) {
   if (!spec_.receiver_polls) return;
   if (leases_windows()) windows_.bind_all(task);
   received_.take_all(task, [&](std::uint32_t qp, const ReceivedMessages::Message& message) {
+    if (message.success) target_.stage(task, spec_.size, Endpoint::Staging::kIntoGpu);
     if (leases_windows() && message.success) windows_.taken(task, qp, message.invalidated);
   });
 }
@@ -272,6 +273,8 @@ bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
   message.remote_offset = next_offset(spec_.remote_offset, ledger_.nth(), index, remote_random_);
   message.signaled = ledger_.asks_for_completion();
   message.posted = task.now();
+  if (!brings_data(spec_.operation))
+    initiator_.stage(task, spec_.size, Endpoint::Staging::kOutOfGpu);
   QueuePair* qp = initiator_.qps[index];
   const ScatterGather element = source(message.local_offset);
   SendRequest request;

@@ -83,6 +83,15 @@ enum class TargetFault : std::uint8_t {
   kQpDestroy,
 };
 
+/// The memory that regions stand in unless a workload says otherwise.
+inline constexpr const char* kHostMemory = "host";
+/// How RDMA gets at a GPU's memory.
+enum class GpuPath : std::uint8_t {
+  kDirect,   ///< the NIC reads and writes it (GPUDirect RDMA)
+  kStaged,   ///< through a buffer in host memory, copied by the GPU
+  kCpuCopy,  ///< the same, copied by the program's core
+};
+
 /// Which of a host's NICs its flows take.
 enum class NicChoice : std::uint8_t { kFirst, kRoundRobin };
 
@@ -168,6 +177,10 @@ struct WorkloadSpec {
   OffsetPattern remote_offset = OffsetPattern::kFixed;
   OffsetPattern local_offset = OffsetPattern::kFixed;
   std::optional<Bytes> region;
+  std::optional<std::string> memory;
+  std::optional<std::string> from_memory;  ///< once checked, `memory` if it says nothing
+  std::optional<std::string> to_memory;
+  GpuPath path = GpuPath::kDirect;
   bool fence = false;
   CompletionMode completion = CompletionMode::kPolling;
   Time receiver_delay;
@@ -207,6 +220,8 @@ struct WorkloadSpec {
 
   void describe(Fields& f);
 
+  /// The number of the GPU that a side's region stands in, if it does.
+  std::optional<unsigned> gpu_of(const std::string& host) const;
   /// What a message carries.
   Bytes payload() const { return is_local(operation) ? Bytes(0) : size; }
   /// From one message's place in a region to the next one's.

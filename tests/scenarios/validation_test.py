@@ -17,7 +17,9 @@ ROWS = {"N1", "N2", "N5", "N7", "P53", "T4 write_bw 512 B", "T4 write_bw 1K", "T
         "T8 send_lat 4K", "T10 write_4m_2qp", "F1 frame", "F1 100G", "F2 100G",
         "F3 spectrum1 100G 100 m", "F5 100G 100 m MTU 9216", "F6", "F8 (recalled)", "F20 100 m",
         "F20 5 m", "F21", "F22", "B2 1 port, the first", "B2 8 ports, the last", "N3",
-        "S3 flooded", "S3 dropped", "S4 standstill", "S4 NIC watchdog", "S4 switch watchdog"}
+        "S3 flooded", "S3 dropped", "S4 standstill", "S4 NIC watchdog", "S4 switch watchdog",
+        "P8 Gen3 x8 MPS 256", "P9 Gen5 x16 MPS 256", "P20 host to card", "P20 card to host",
+        "P22 PCIe-bound", "G1 bandwidth", "G1 latency", "G3 (calibration)"}
 
 
 def main():
