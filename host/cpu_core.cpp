@@ -45,6 +45,7 @@ Time CpuCore::occupy(Time earliest, CpuPlane plane, CpuCategory category, Cycles
   const Time duration = clock_.duration(cycles);
   usage_.add(plane, category, duration, cycles);
   busy_ += duration;
+  if (plane == CpuPlane::kData) data_work_ += duration;
   work_end_ = end_of(start, duration);
   accounted_ = std::max(accounted_, work_end_);
   return work_end_;

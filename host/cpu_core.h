@@ -67,6 +67,8 @@ class CpuCore {
   const CpuConfig& config() const { return config_; }
   /// Includes a poll in progress, up to now.
   Time busy();
+  /// Of the data plane, without polling that found nothing.
+  Time data_work() const { return data_work_; }
   /// Under `scope` (".cpu.core0"): busy, stalled.other_program, occupancy.max.
   void report(const MetricScope& scope);
 
@@ -88,6 +90,7 @@ class CpuCore {
   Time work_end_;   ///< of the last stretch of work taken
   Time accounted_;  ///< busy time is known up to here
   Time busy_;
+  Time data_work_;
   unsigned pollers_[kCpuPlanes] = {};
   std::vector<const CpuTask*> tasks_;
   Time waited_;
