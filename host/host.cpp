@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "model/random.h"
+
 namespace rnicsim {
 
 Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const HostConfig& config,
@@ -20,7 +22,8 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
   for (std::size_t i = 0; i < config_.gpus.size(); ++i)
     gpus_.push_back(std::make_unique<Gpu>(config_.gpus[i], static_cast<unsigned>(i)));
   for (std::uint32_t i = 0; i < config_.cpu.cores; ++i)
-    cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_));
+    cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_,
+                                               seed_for(seed, "core" + std::to_string(i))));
   for (unsigned i = 0; i < nics; ++i) {
     const std::string number = std::to_string(i);
     guards_.push_back(
