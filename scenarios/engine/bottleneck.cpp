@@ -63,6 +63,10 @@ std::string words_of(const std::string& path) {
     return "walks of the translation table" + of_host + "'s NIC, no miss register being free";
   if (ends_with(path, "atomic_unit.stalled.locks"))
     return "atomics on one address" + of_host + ", one after the other";
+  if (ends_with(path, "pcie_endpoint.stalled.tags"))
+    return "PCIe reads of the NIC" + of_host + ", all tags being out";
+  if (ends_with(path, ".stalled.window"))
+    return "writes into the memory" + of_host + ", as many being under way as its NIC allows";
   std::string block = place.block;
   std::replace(block.begin(), block.end(), '_', ' ');
   if (ends_with(path, ".copying")) return "the copy engine of " + block + of_host;
@@ -89,8 +93,9 @@ class Judge {
     std::sort(shares_.begin(), shares_.end(), [](const Share& a, const Share& b) {
       return a.part != b.part ? a.part > b.part : a.path < b.path;
     });
-    if (!shares_.empty() && shares_.front().part >= kSaturated) return saturated();
+    if (!shares_.empty() && shares_.front().part >= kSaturated) return used_up(shares_.front(), 1);
     if (serial_ && serial_->part >= kSerial) return serial();
+    if (backlog_ && backlog_->part >= kSaturated) return used_up(*backlog_, 0);
     return waiting();
   }
 
@@ -142,6 +147,8 @@ class Judge {
       add(path, "busy");
     } else if (ends_with(path, "_pause_duration")) {
       add(path, "stopped");
+    } else if (ends_with(path, ".stalled.window")) {
+      note_backlog(path);
     } else {
       for (const char* stall : kFullStalls)
         if (ends_with(path, std::string(".stalled.") + stall)) add(path, "full");
@@ -157,6 +164,11 @@ class Judge {
     if (value(block + ".occupancy.max") != 1 || ends_with(block, ".command_unit")) return;
     const Share share{part_of(value(path)), path, "at work"};
     if (!serial_ || share.part > serial_->part) serial_ = share;
+  }
+
+  void note_backlog(const std::string& path) {
+    const Share share{part_of(value(path)), path, "full"};
+    if (!backlog_ || share.part > backlog_->part) backlog_ = share;
   }
 
   Bottleneck made(const std::string& kind, const std::string& resource, double part,
@@ -178,12 +190,11 @@ class Judge {
                        percent(shares_[index].part));
   }
 
-  Bottleneck saturated() const {
-    const Share& most = shares_.front();
+  Bottleneck used_up(const Share& most, std::size_t next) const {
     return made(
         most.verb, most.path, most.part,
         fmt::format("{}: {} {} of {}{} ({}){}", words_of(most.path), most.verb, percent(most.part),
-                    span_text(), of_several_sizes(), most.path, next_text(1)));
+                    span_text(), of_several_sizes(), most.path, next_text(next)));
   }
 
   Bottleneck serial() const {
@@ -206,7 +217,7 @@ class Judge {
 
   std::string busiest() const {
     if (shares_.empty() || shares_.front().part < 0.001) return "nothing was busy";
-    return fmt::format("nothing was busy more than {} ({})", percent(shares_.front().part),
+    return fmt::format("nothing busy above {} ({})", percent(shares_.front().part),
                        words_of(shares_.front().path));
   }
 
@@ -242,7 +253,7 @@ class Judge {
     const double flying = value(path + "message_rate") * latency / 1e12;
     if (value(path + "messages") == 1)
       return made("latency", path + "latency.mean", busiest_part,
-                  "latency, of the only message; " + busiest());
+                  "latency (one message); " + busiest());
     if (window() == 1)
       return made("latency", path + "latency.mean", busiest_part,
                   "latency: one message at a time" + each(latency) + "; " + busiest());
@@ -261,6 +272,7 @@ class Judge {
   const std::map<std::string, Metric>& metrics_;
   std::vector<Share> shares_;
   std::optional<Share> serial_;
+  std::optional<Share> backlog_;
 };
 
 }  // namespace

@@ -10,10 +10,12 @@
 //   tags),
 //     or a peer had stopped a priority by a pause.
 // The largest share is the verdict if it is at least kSaturated. If none is, a block that had one
-// thing under way at a time for at least kSerial of the time is. Else the number of messages under
-// way (rate times latency) against what the workload allows tells whether its window was full: then
-// each message took its latency and only more at a time would help; `max_rd_atomic` and congestion
-// control are named where the NIC counted that they held something back.
+// thing under way at a time for at least kSerial of the time is; then a NIC that had as many writes
+// under way as it allows (which also happens behind a link that is busy, so it comes after it).
+// Else the number of messages under way (rate times latency) against what the workload allows tells
+// whether its window was full: then each message took its latency and only more at a time would
+// help; `max_rd_atomic` and congestion control are named where the NIC counted that they held
+// something back.
 //
 // Approximates: what other workloads did meanwhile counts as well, and so it should: they share
 // the resource. Of a workload alone in its run, setting up queue pairs counts too (activity_log); a

@@ -88,6 +88,19 @@ TEST_CASE("having something under way uses a block up only if it is one thing at
   CHECK(fetches.verdict().kind == "busy");
 }
 
+TEST_CASE("writes that pile up at a NIC are the limit only where no link is") {
+  Measured measured;
+  measured.time("host.B.nic0.responder.stalled.window", 99)
+      .time("host.B.nic0.pcie.upstream.busy", 60);
+  CHECK(measured.verdict().resource == "host.B.nic0.responder.stalled.window");
+  CHECK(measured.verdict().text ==
+        "writes into the memory of B, as many being under way as its NIC allows: full 99.0 % of "
+        "100 us (host.B.nic0.responder.stalled.window); next: PCIe from the NIC of B to its "
+        "memory, 60.0 %");
+  measured.time("host.B.nic0.pcie.upstream.busy", 90);
+  CHECK(measured.verdict().resource == "host.B.nic0.pcie.upstream.busy");
+}
+
 TEST_CASE("a core that works on data is a limit, one that polls in vain is not") {
   Measured measured;
   measured.time("host.A.cpu.core0.busy", 100, "time in which the core did work, polling included");
@@ -102,15 +115,15 @@ TEST_CASE("where nothing is used up, the window tells whether messages waited fo
   measured.time("host.A.nic0.port.tx.busy", 30).messages(1e6, 15);
   CHECK(measured.verdict().kind == "window");
   CHECK(measured.verdict().text ==
-        "the window: 15 of the 16 messages that may be under way were, 15 us each; nothing was "
-        "busy more than 30.0 % (the wire out of A)");
+        "the window: 15 of the 16 messages that may be under way were, 15 us each; nothing "
+        "busy above 30.0 % (the wire out of A)");
   measured.messages(1e6, 5);
   CHECK(measured.verdict().kind == "none");
   measured.workload.queue_depth = 1;
   measured.messages(4e5, 2.5);
   CHECK(measured.verdict().kind == "latency");
   CHECK(measured.verdict().text ==
-        "latency: one message at a time, 2.5 us each; nothing was busy more than 30.0 % (the wire "
+        "latency: one message at a time, 2.5 us each; nothing busy above 30.0 % (the wire "
         "out of A)");
 }
 

@@ -57,6 +57,14 @@ class KnownLimits(unittest.TestCase):
     def test_one_read_at_a_time_is_limited_by_max_rd_atomic(self):
         self.assertEqual(verdicts("operations", "--variant", "read_one")[0][0], "max_rd_atomic")
 
+    def test_strictly_ordered_writes_to_far_memory_are_limited_by_their_number(self):
+        self.assertEqual(verdicts("relaxed_ordering", "--variant", "base"),
+                         [("full", "host.B.nic0.responder.stalled.window")])
+
+    def test_few_tags_are_the_limit_of_reads(self):
+        self.assertEqual(verdicts("pcie_bottleneck", "--variant", "few_tags"),
+                         [("full", "host.A.nic0.pcie_endpoint.stalled.tags")])
+
     def test_incast_is_limited_by_the_port_of_the_receiver(self):
         self.assertEqual(verdicts("incast", "--variant", "base")[0],
                          ("busy", "fabric.switch0.port0.tx.busy"))
