@@ -13,6 +13,7 @@
 #include "scenarios/engine/flows/flow_workload.h"
 #include "scenarios/engine/pair_workload.h"
 #include "scenarios/engine/pause_log.h"
+#include "scenarios/engine/pcie_bench_workload.h"
 #include "scenarios/engine/perftest_workload.h"
 #include "scenarios/engine/rkey_guessing.h"
 #include "scenarios/engine/system.h"
@@ -115,7 +116,9 @@ class Simulation {
       return next[host]++ % system_.server(host).host->cores();
     };
     for (const WorkloadSpec& spec : scenario_.workload) {
-      if (is_of_flows(spec.pattern)) {
+      if (spec.pattern == WorkloadPattern::kPcieBench) {
+        workloads_.push_back(std::make_unique<PcieBenchWorkload>(system_, spec, scenario_));
+      } else if (is_of_flows(spec.pattern)) {
         workloads_.push_back(std::make_unique<FlowWorkload>(system_, spec, scenario_, core,
                                                             observer_, timeline_.get()));
       } else {

@@ -65,6 +65,8 @@ std::vector<ConfigEntry> entries_of(const Found& found) {
       return entries_of<SwitchConfig>(*found.preset);
     case PresetKind::kCongestionControl:
       return entries_of<CongestionControlConfig>(*found.preset);
+    case PresetKind::kExerciser:
+      return entries_of<DmaExerciserConfig>(*found.preset);
     case PresetKind::kLink:
       break;
   }
