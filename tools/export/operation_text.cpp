@@ -42,6 +42,8 @@ std::string deed_text(const WorkloadSpec& w) {
                        w.bidirectional ? "in both directions with" : "against", w.to);
   if (w.pattern == WorkloadPattern::kRkeyGuessing)
     return fmt::format("{} guesses a key of {}", w.from, w.to);
+  if (w.pattern == WorkloadPattern::kRegistration)
+    return fmt::format("{} registers {}", w.from, short_text(w.size));
   const std::string size = short_text(w.size);
   switch (w.operation) {
     case Operation::kWrite:
