@@ -31,12 +31,15 @@ void CompleterConfig::describe(Fields& fields) {
   pipeline.describe(fields);
   fields.field("window", window, range(1, 1024),
                "READ responses that translate and write to host memory at once");
+  fields.field("prefetch_context", prefetch_context,
+               "a queue pair's context is fetched when an answer comes, not when it is its turn");
 }
 
 Completer::Completer(const Wiring& wiring, const CompleterConfig& config)
     : w_(wiring),
       context_port_(wiring.contexts.add_port(wiring.clock)),
       pipeline_(wiring.clock, config.pipeline),
+      prefetches_(config.prefetch_context),
       early_(wiring.reorder_buffer),
       answers_({wiring.scheduler, wiring.clock, wiring.pcie, wiring.key_checker, *this, probe,
                 wiring.selective, wiring.elided, call<&Completer::answers_have_room>(this)},
@@ -54,6 +57,8 @@ void Completer::connect(WqeFetch& wqe_fetch, MacRx& mac_rx, Requester& requester
 }
 
 void Completer::receive(PacketRef packet, Time ready) {
+  const std::uint32_t qpn = packet->bth.dest_qp.value();
+  if (prefetches_ && w_.contexts.in_range(qpn)) w_.contexts.prefetch(qpn);
   waiting_.push({std::move(packet), ready, false});
   most_waiting_ = std::max(most_waiting_, waiting_.size());
   if (waiting_.size() == 1 && !due_.packet) serve();

@@ -41,6 +41,7 @@ constexpr bool sends(QpState state) { return state == QpState::kRts || state == 
 struct CompleterConfig {
   PipelineConfig pipeline{Cycles(10), Cycles(2)};
   std::uint32_t window = 32;
+  bool prefetch_context = false;
   void describe(Fields& fields);
 };
 
@@ -124,6 +125,7 @@ class Completer : public ParsedPacketSink {
   Retransmitter* retransmitter_ = nullptr;
   Pipeline& context_port_;
   Pipeline pipeline_;
+  bool prefetches_;
   EarlyAnswers early_;
   ReadResponseReceiver answers_;
   SendCompletions completions_;

@@ -14,6 +14,8 @@ void ResponderConfig::describe(Fields& fields) {
   fields.object("ack_pipeline", ack_pipeline, "from the decision to answer to the port");
   fields.field("window", window, range(1, 1024),
                "packets that translate and write to host memory at once");
+  fields.field("prefetch_context", prefetch_context,
+               "a queue pair's context is fetched when a request comes, not when it is its turn");
 }
 
 Responder::Responder(const Wiring& wiring, const ResponderConfig& config)
@@ -48,6 +50,8 @@ void Responder::connect(Completer& completer, ReadResponder& read_responder) {
 
 void Responder::receive(PacketRef packet, Time ready) {
   ++received_;
+  const std::uint32_t qpn = packet->bth.dest_qp.value();
+  if (config_.prefetch_context && w_.contexts.in_range(qpn)) w_.contexts.prefetch(qpn);
   arrivals_.push({std::move(packet), ready});
   most_inside_ = std::max(most_inside_, arrivals_.size() + requests_.size());
   pump();

@@ -49,6 +49,7 @@ struct ResponderConfig {
   PipelineConfig pipeline{Cycles(20), Cycles(4)};
   PipelineConfig ack_pipeline{Cycles(8), Cycles(2)};
   std::uint32_t window = 32;
+  bool prefetch_context = false;
   void describe(Fields& fields);
 };
 

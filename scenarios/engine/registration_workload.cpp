@@ -36,6 +36,7 @@ void RegistrationWorkload::work(CpuTask& task) {
     require(verbs.dereg_mr(task, region.value), "dereg_mr");
     registrations_.add(registered - begin);
     deregistrations_.add(task.now() - registered);
+    rounds_.add(task.now() - begin);
   }
 }
 
@@ -64,6 +65,7 @@ void RegistrationWorkload::report(MetricSink& sink) const {
   scope.count("pages", pages_, "pages of the region");
   report(sink, path + ".registration", registrations_);
   report(sink, path + ".deregistration", deregistrations_);
+  report(sink, path + ".round", rounds_);
 }
 
 }  // namespace rnicsim

@@ -44,6 +44,7 @@ class RegistrationWorkload : public Workload {
   Endpoint program_;
   Calls registrations_;
   Calls deregistrations_;
+  Calls rounds_;  ///< of both
 };
 
 }  // namespace rnicsim
