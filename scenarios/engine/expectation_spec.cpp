@@ -134,24 +134,27 @@ void ExpectationSpec::describe(Fields& f) {
   f.optional("missed", missed,
              "the model is known to miss it: which mechanism is believed to be missing. The run "
              "passes as long as that is so");
+  f.optional("curve", curve,
+             "name of the published curve that it is a point of, for the page of rnicsim validate");
+  f.any("at", at, kValueTypes, "of a point of a curve: its x value, with its unit");
 }
 
 void ExpectationSpec::interpret(const JsonNode& node, const std::string& path,
                                 const std::vector<std::string>& variants) {
-  const auto at = [&](const char* key) { return join_path(path, key); };
+  const auto in = [&](const char* key) { return join_path(path, key); };
   if (metric.has_value() == violation.has_value())
     throw error_at(node, path, "either \"metric\" or \"violation\"",
                    metric.has_value() ? "both" : "neither");
-  if (metric) measured = read_name(*metric, node, at("metric"), variants);
-  if (ratio_to) reference = read_name(*ratio_to, node, at("ratio_to"), variants);
-  if (difference_to) reference = read_name(*difference_to, node, at("difference_to"), variants);
+  if (metric) measured = read_name(*metric, node, in("metric"), variants);
+  if (ratio_to) reference = read_name(*ratio_to, node, in("ratio_to"), variants);
+  if (difference_to) reference = read_name(*difference_to, node, in("difference_to"), variants);
   if (ratio_to && difference_to)
-    throw error_at(node, at("difference_to"), "", "given together with \"ratio_to\"; choose one");
+    throw error_at(node, in("difference_to"), "", "given together with \"ratio_to\"; choose one");
   if (variant) {
     if (metric)
-      throw error_at(node, at("variant"), "",
+      throw error_at(node, in("variant"), "",
                      "goes with \"violation\" only; a metric names it as \"variant:path\"");
-    if (!variant->empty()) require_known(*variant, node, at("variant"), variants);
+    if (!variant->empty()) require_known(*variant, node, in("variant"), variants);
     measured.variant = *variant;
   }
 
@@ -161,36 +164,42 @@ void ExpectationSpec::interpret(const JsonNode& node, const std::string& path,
     throw error_at(node, path, "one of \"equals\", \"at_least\", \"at_most\" and \"between\"",
                    relations == 0 ? "none" : "several");
   if (tolerance != nullptr && equals == nullptr)
-    throw error_at(*tolerance, at("tolerance"), "", "goes with \"equals\" only");
+    throw error_at(*tolerance, in("tolerance"), "", "goes with \"equals\" only");
 
   if (equals != nullptr) {
-    low = read_value(*equals, at("equals"));
-    if (tolerance != nullptr) allowed_deviation = read_tolerance(*tolerance, at("tolerance"), low);
+    low = read_value(*equals, in("equals"));
+    if (tolerance != nullptr) allowed_deviation = read_tolerance(*tolerance, in("tolerance"), low);
   } else if (at_least != nullptr) {
     relation = Relation::kAtLeast;
-    low = read_value(*at_least, at("at_least"));
+    low = read_value(*at_least, in("at_least"));
   } else if (at_most != nullptr) {
     relation = Relation::kAtMost;
-    low = read_value(*at_most, at("at_most"));
+    low = read_value(*at_most, in("at_most"));
   } else {
     relation = Relation::kBetween;
     const std::vector<JsonNode>& ends = between->children();
     if (ends.size() != 2)
-      throw error_at(*between, at("between"), "a list of two values",
+      throw error_at(*between, in("between"), "a list of two values",
                      std::to_string(ends.size()) + " values");
-    low = read_value(ends[0], at("between.0"));
-    high = read_value(ends[1], at("between.1"));
-    require_same_unit(ends[1], at("between.1"), low, high);
+    low = read_value(ends[0], in("between.0"));
+    high = read_value(ends[1], in("between.1"));
+    require_same_unit(ends[1], in("between.1"), low, high);
     if (high.value < low.value)
-      throw error_at(ends[1], at("between.1"), "at least " + low.text, high.text);
+      throw error_at(ends[1], in("between.1"), "at least " + low.text, high.text);
   }
 
   if (violation) {
     if (relation != Relation::kAtLeast || low.unit != Unit::kCount || ratio_to || difference_to)
       throw error_at(node, path, "\"at_least\" with a number for a violation", "something else");
   }
+  if (curve.has_value() != (at != nullptr))
+    throw error_at(node, in("at"), "", "\"curve\" and \"at\" go together");
+  if (curve) {
+    if (!id || !metric) throw error_at(node, in("curve"), "", "goes with \"id\" and \"metric\"");
+    x = read_value(*at, in("at"));
+  }
   if (ratio_to && low.unit != Unit::kCount && low.unit != Unit::kRatio)
-    throw error_at(node, at("ratio_to"), "a number or a percentage to compare a ratio with",
+    throw error_at(node, in("ratio_to"), "a number or a percentage to compare a ratio with",
                    in_quotes(low.text));
 }
 

@@ -33,6 +33,8 @@ struct ExpectationSpec {
   std::optional<std::string> difference_to;
   std::optional<std::string> source;
   std::optional<std::string> missed;  ///< known not to hold: the mechanism believed missing
+  std::optional<std::string> curve;   ///< it is a point of this one, at the x value `at`
+  AnyJson at;
   AnyJson equals;
   AnyJson tolerance;
   AnyJson at_least;
@@ -51,6 +53,7 @@ struct ExpectationSpec {
   ExpectedValue low;             ///< the bound; of kEquals the value
   ExpectedValue high;            ///< of kBetween
   double allowed_deviation = 0;  ///< of kEquals, in the unit of the value
+  ExpectedValue x;               ///< of a point of a curve
 
   /// Checks the entry as a whole; `path` and `node` are where it stands. Throws ConfigError.
   void interpret(const JsonNode& node, const std::string& path,

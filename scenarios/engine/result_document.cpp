@@ -19,6 +19,7 @@ Json configuration_of(const Scenario& setup) {
   JsonNode configuration = dump_config(copy);
   configuration.erase("variants");
   configuration.erase("expect");
+  configuration.erase("ablate");
   return to_nlohmann(configuration);
 }
 

@@ -102,6 +102,15 @@ void VariantSpec::describe(Fields& f) {
   f.required().any("set", set, {"object"}, "path -> value, laid over the scenario");
 }
 
+void AblationSpec::describe(Fields& f) {
+  f.required().identifier("name", name, "name of the ablation");
+  f.field("title", title, "one line for people");
+  f.required().any("set", set, {"object"}, "path -> value, laid over the runs of its rows");
+  f.required().list("fails", fails, ListLimits{1, 1024},
+                    "ids of expectations that must then fail; if one still holds, rnicsim "
+                    "validate exits with 1");
+}
+
 void Scenario::describe(Fields& f) {
   f.field("title", title, "one line for people");
   f.field("seed", seed, "of all random choices; the same seed gives the same bytes");
@@ -114,6 +123,9 @@ void Scenario::describe(Fields& f) {
   f.object("timeline", timeline, "how much of it the timeline shows");
   f.list("variants", variants, "runs of their own, each with some values changed");
   f.list("expect", expect, "what must come out; a run that fails it exits with 1");
+  f.list("ablate", ablate,
+         "mechanisms taken away to show that expectations depend on them: runs of rnicsim "
+         "validate, or of --variant NAME");
 }
 
 std::vector<std::string> HostSpec::machine_names() const {
@@ -140,6 +152,19 @@ std::vector<HostSpec> Scenario::machines() const {
     }
   }
   return machines;
+}
+
+std::vector<std::string> Scenario::variants_for(const AblationSpec& of) const {
+  std::vector<std::string> needed;
+  const auto add = [&](const std::string& name) {
+    if (std::find(needed.begin(), needed.end(), name) == needed.end()) needed.push_back(name);
+  };
+  for (const ExpectationSpec& row : expect) {
+    if (!row.id || std::find(of.fails.begin(), of.fails.end(), *row.id) == of.fails.end()) continue;
+    add(row.measured.variant);
+    if (row.ratio_to || row.difference_to) add(row.reference.variant);
+  }
+  return needed;
 }
 
 std::vector<std::string> end_point_names(const std::vector<HostSpec>& machines) {

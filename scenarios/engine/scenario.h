@@ -115,6 +115,16 @@ struct VariantSpec {
   void describe(Fields& f);
 };
 
+/// Takes a mechanism away, to show that what is expected depends on it. Only `rnicsim validate`
+/// runs it by itself.
+struct AblationSpec {
+  std::string name;
+  std::string title;
+  AnyJson set;                     ///< as of a variant; laid over the runs that the rows need
+  std::vector<std::string> fails;  ///< ids of expectations
+  void describe(Fields& f);
+};
+
 struct Scenario {
   std::string title;
   std::uint64_t seed = 1;
@@ -126,9 +136,13 @@ struct Scenario {
   TimelineSpec timeline;
   std::vector<VariantSpec> variants;
   std::vector<ExpectationSpec> expect;
+  std::vector<AblationSpec> ablate;
   void describe(Fields& f);
 
   std::string variant;  ///< which one this is; empty: the scenario itself
+
+  /// The runs that an ablation has to repeat to judge its rows, each once.
+  std::vector<std::string> variants_for(const AblationSpec& of) const;
 
   /// What a VLAN tag adds to frames, if any NIC sends one.
   Bytes tag_bytes() const;

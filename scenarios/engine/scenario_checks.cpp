@@ -40,6 +40,8 @@ class Checker {
       const std::string path = "expect." + std::to_string(i);
       scenario_.expect[i].interpret(nearest_node(document_, path), path, variants);
     }
+    check_curves();
+    check_ablations(variants);
   }
 
  private:
@@ -160,6 +162,45 @@ class Checker {
                                                            " is already the name of " + list + '.' +
                                                            std::to_string(known->second));
     }
+  }
+
+  /// One axis has one unit.
+  void check_curves() const {
+    std::map<std::string, const ExpectationSpec*> first;
+    for (std::size_t i = 0; i < scenario_.expect.size(); ++i) {
+      const ExpectationSpec& point = scenario_.expect[i];
+      if (!point.curve) continue;
+      const ExpectationSpec& other = *first.emplace(*point.curve, &point).first->second;
+      if (other.x.unit != point.x.unit)
+        fail("expect." + std::to_string(i) + ".at",
+             "is in another unit than " + in_quotes(other.x.text) + ", a point of the same curve");
+    }
+  }
+
+  void check_ablations(const std::vector<std::string>& variants) const {
+    unique_names(scenario_.ablate, "ablate");
+    for (std::size_t i = 0; i < scenario_.ablate.size(); ++i) {
+      const AblationSpec& ablation = scenario_.ablate[i];
+      const std::string path = "ablate." + std::to_string(i);
+      if (std::find(variants.begin(), variants.end(), ablation.name) != variants.end())
+        fail(path + ".name", in_quotes(ablation.name) + " is already the name of a variant");
+      for (std::size_t row = 0; row < ablation.fails.size(); ++row)
+        check_row(ablation.fails[row], path + ".fails." + std::to_string(row));
+    }
+  }
+
+  /// It must be there, and hold without the ablation.
+  void check_row(const std::string& id, const std::string& path) const {
+    std::vector<std::string> ids;
+    for (const ExpectationSpec& row : scenario_.expect) {
+      if (!row.id) continue;
+      ids.push_back(*row.id);
+      if (*row.id != id) continue;
+      if (row.violation) fail(path, in_quotes(id) + " is about a violation, not about a metric");
+      if (row.missed) fail(path, in_quotes(id) + " is missed without the ablation too");
+      return;
+    }
+    fail(path, "no expectation has the id " + in_quotes(id), nearest_of(id, ids));
   }
 
   /// With those that a count stands for, which must not clash with others.

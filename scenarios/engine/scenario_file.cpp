@@ -26,12 +26,19 @@ ConfigError unknown_scenario(const std::string& name, const std::vector<std::str
   return ConfigError(std::move(detail));
 }
 
-/// The variant's own name; empty for the scenario itself.
-std::string variant_of(const std::string& selected, const Scenario& base) {
-  const auto& known = base.variants;
-  const bool named = std::any_of(known.begin(), known.end(),
-                                 [&](const VariantSpec& v) { return v.name == selected; });
-  return selected == kBase && !named ? std::string() : selected;
+template <class Spec>
+bool has(const std::vector<Spec>& list, const std::string& name) {
+  return std::any_of(list.begin(), list.end(), [&](const Spec& s) { return s.name == name; });
+}
+
+/// A variant or an ablation of the scenario itself, or that.
+ScenarioSelection selection_of(const std::string& name, const Scenario& base) {
+  ScenarioSelection selection;
+  if (has(base.ablate, name))
+    selection.ablation = name;
+  else if (name != kBase || has(base.variants, name))
+    selection.variant = name;
+  return selection;
 }
 
 }  // namespace
@@ -82,16 +89,28 @@ ScenarioFile load_scenario(const std::string& file, const RunSelection& selectio
   loaded.name = fs::path(file).stem().string();
   loaded.document = read_json_file(file);
   loaded.base = read_scenario(loaded.document, {"", selection.sets}, presets);
-  const auto add = [&](const std::string& variant) {
-    loaded.runs.push_back(variant.empty()
-                              ? loaded.base
-                              : read_scenario(loaded.document, {variant, selection.sets}, presets));
+  const auto run = [&](ScenarioSelection which) {
+    if (which.variant.empty() && which.ablation.empty()) return loaded.base;
+    which.sets = selection.sets;
+    return read_scenario(loaded.document, which, presets);
   };
   if (selection.variants.empty()) {
-    add("");
-    for (const VariantSpec& variant : loaded.base.variants) add(variant.name);
+    loaded.runs.push_back(loaded.base);
+    for (const VariantSpec& variant : loaded.base.variants)
+      loaded.runs.push_back(run({variant.name, {}}));
   }
-  for (const std::string& selected : selection.variants) add(variant_of(selected, loaded.base));
+  for (const std::string& selected : selection.variants) {
+    const ScenarioSelection which = selection_of(selected, loaded.base);
+    loaded.runs.push_back(run(which));
+    if (!which.ablation.empty()) loaded.runs.back().variant = which.ablation;
+  }
+  if (!selection.ablations) return loaded;
+  for (const AblationSpec& ablation : loaded.base.ablate) {
+    AblatedRuns& ablated = loaded.ablations.emplace_back();
+    ablated.spec = ablation;
+    for (const std::string& variant : loaded.base.variants_for(ablation))
+      ablated.runs.push_back(run({variant, {}, ablation.name}));
+  }
   return loaded;
 }
 

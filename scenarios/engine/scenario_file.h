@@ -31,11 +31,19 @@ class DataFolder {
   std::string scenarios_;
 };
 
-/// Which runs of a file, with which values laid over.
+/// Which runs of a file, with which values laid over. An ablation is selected by its name, like a
+/// variant, but never with all others.
 struct RunSelection {
   /// Empty: the scenario itself and every variant. "base" is the scenario itself.
   std::vector<std::string> variants;
   std::vector<std::string> sets;  ///< "path=value"
+  bool ablations = false;         ///< those too, though `variants` does not name them
+};
+
+/// What an ablation has to run: the runs that its rows need, in them its values.
+struct AblatedRuns {
+  AblationSpec spec;
+  std::vector<Scenario> runs;
 };
 
 struct ScenarioFile {
@@ -43,6 +51,7 @@ struct ScenarioFile {
   JsonNode document;           ///< as read, for the place of an expectation
   Scenario base;               ///< the scenario itself; what is expected stands here
   std::vector<Scenario> runs;  ///< those selected, in the file's order
+  std::vector<AblatedRuns> ablations;
 };
 
 /// Reads and checks everything. Throws ConfigError.

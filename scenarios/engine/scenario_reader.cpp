@@ -52,12 +52,14 @@ void lay_over(JsonNode& document, const std::string& path, const JsonNode& value
   set_path(document, path, value);
 }
 
-void lay_variant_over(JsonNode& document, const std::string& name) {
+/// `Spec`: what the elements of `list` are.
+template <class Spec>
+void lay_set_over(JsonNode& document, const std::string& list, const std::string& name) {
   std::vector<std::string> names;
-  const JsonNode* variants = document.find("variants");
+  const JsonNode* variants = document.find(list);
   for (std::size_t i = 0; variants != nullptr && i < variants->children().size(); ++i) {
-    VariantSpec variant;
-    read_config(variants->children()[i], variant, "variants." + std::to_string(i));
+    Spec variant;
+    read_config(variants->children()[i], variant, join_path(list, std::to_string(i)));
     names.push_back(variant.name);
     if (variant.name != name) continue;
     for (const JsonNode& value : variant.set->children()) lay_over(document, value.key(), value);
@@ -65,8 +67,9 @@ void lay_variant_over(JsonNode& document, const std::string& name) {
   }
   ConfigError::Detail detail;
   detail.file = document.file();
-  detail.path = "variants";
-  detail.found = "unknown variant " + in_quotes(name);
+  detail.path = list;
+  detail.found =
+      "unknown " + std::string(list == "ablate" ? "ablation " : "variant ") + in_quotes(name);
   detail.nearest = nearest_of(name, names);
   throw ConfigError(std::move(detail));
 }
@@ -178,7 +181,9 @@ Scenario read_scenario(const JsonNode& document, const ScenarioSelection& select
                        PresetSource& presets) {
   if (!document.is_object()) throw error_at(document, "", "an object", document.found_text());
   JsonNode layered = document;
-  if (!selection.variant.empty()) lay_variant_over(layered, selection.variant);
+  if (!selection.variant.empty()) lay_set_over<VariantSpec>(layered, "variants", selection.variant);
+  if (!selection.ablation.empty())
+    lay_set_over<AblationSpec>(layered, "ablate", selection.ablation);
   for (const std::string& assignment : selection.sets) lay_option_over(layered, assignment);
   merge_presets(layered, presets);
 

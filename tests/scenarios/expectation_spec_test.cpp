@@ -77,6 +77,25 @@ TEST_CASE("expectations are read into bounds in the units of metrics") {
   CHECK(e.variant->empty());
 }
 
+TEST_CASE("a point of a curve has an x value in the unit that it is given in") {
+  const ExpectationSpec e =
+      expectation(R"("metric": "m", "id": "P1 64 B", "equals": 1, "curve": "reads", "at": "64 B")");
+  CHECK(*e.curve == "reads");
+  CHECK(e.x.value == 64);
+  CHECK(e.x.unit == Unit::kBytes);
+  CHECK(expectation(R"("metric": "m", "id": "Q1", "equals": 1, "curve": "queue pairs", "at": 8)")
+            .x.unit == Unit::kCount);
+
+  CHECK(expect_failure(R"("metric": "m", "id": "P1", "equals": 1, "curve": "reads")") ==
+        R"(x.json:1: expect.0.at: "curve" and "at" go together)");
+  CHECK(expect_failure(R"("metric": "m", "id": "P1", "equals": 1, "at": "64 B")") ==
+        R"(x.json:1: expect.0.at: "curve" and "at" go together)");
+  CHECK(expect_failure(R"("metric": "m", "equals": 1, "curve": "reads", "at": "64 B")") ==
+        R"(x.json:1: expect.0.curve: goes with "id" and "metric")");
+  CHECK(expect_failure(R"("metric": "m", "id": "P1", "equals": 1, "curve": "c", "at": "far")")
+            .find("x.json:1: expect.0.at: expected a number") == 0);
+}
+
 TEST_CASE("an expectation that means nothing is refused") {
   CHECK(expect_failure(R"("equals": 1)") ==
         R"(x.json:1: expect.0: expected either "metric" or "violation", found neither)");

@@ -248,6 +248,14 @@ std::string verdict(const JudgedRun& run, const TerminalStyle& style) {
   return out;
 }
 
+std::string title_of_variant(const Scenario& setup) {
+  for (const VariantSpec& variant : setup.variants)
+    if (variant.name == setup.variant) return variant.title;
+  for (const AblationSpec& ablation : setup.ablate)
+    if (ablation.name == setup.variant) return ablation.title;
+  return {};
+}
+
 std::string title(const JudgedRun& run, const TerminalStyle& style) {
   const std::string variant = run.setup.variant.empty() ? "" : ", variant " + run.setup.variant;
   const std::string name = run.scenario + variant + ", seed " + std::to_string(run.setup.seed);
@@ -257,10 +265,8 @@ std::string title(const JudgedRun& run, const TerminalStyle& style) {
     out += inked(style, Ink::kHeading, line) + '\n';
   if (!run.setup.title.empty())
     for (const std::string& line : wrapped(name, kTerminalColumns)) out += line + '\n';
-  for (const VariantSpec& variant_spec : run.setup.variants)
-    if (variant_spec.name == run.setup.variant && !variant_spec.title.empty())
-      for (const std::string& line : wrapped(variant_spec.title, kTerminalColumns))
-        out += line + '\n';
+  for (const std::string& line : wrapped(title_of_variant(run.setup), kTerminalColumns))
+    if (!line.empty()) out += line + '\n';
   return out;
 }
 

@@ -9,9 +9,9 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr CommandText kText = {
-    "check FILE... [OPTION...]",
-    "Reads and checks scenarios with all their variants, and says what is wrong with each."};
+constexpr CommandText kText = {"check FILE... [OPTION...]",
+                               "Reads and checks scenarios with all their variants and ablations, "
+                               "and says what is wrong with each."};
 
 }  // namespace
 
@@ -27,7 +27,7 @@ int check_command(const Arguments& arguments) {
   int status = kExitGood;
   for (const std::string& name : names) {
     try {
-      const ScenarioFile file = load_named(name, {{}, strings_of(*values, "set")});
+      const ScenarioFile file = load_named(name, {{}, strings_of(*values, "set"), true});
       const std::size_t runs = file.runs.size();
       std::cout << name << ": good, " << runs << (runs == 1 ? " run\n" : " runs\n");
     } catch (const ConfigError& error) {  // the next file may be wrong too
