@@ -30,7 +30,7 @@ CacheDirectory::CacheDirectory(std::uint32_t slots, std::uint32_t ways, Replacem
 
 std::uint32_t CacheDirectory::set_of(std::uint64_t key) const {
   // Fold the high half in, so that the same page numbers of two keys spread over the sets.
-  return static_cast<std::uint32_t>((key ^ (key >> 37)) % sets_.size());
+  return static_cast<std::uint32_t>((key ^ (key >> 40)) % sets_.size());
 }
 
 std::optional<std::uint32_t> CacheDirectory::find(std::uint64_t key) {

@@ -41,7 +41,7 @@ constexpr bool sends(QpState state) { return state == QpState::kRts || state == 
 struct CompleterConfig {
   PipelineConfig pipeline{Cycles(10), Cycles(2)};
   std::uint32_t window = 32;
-  bool prefetch_context = false;
+  std::uint32_t prefetch_contexts = 0;  ///< of so many packets that wait
   void describe(Fields& fields);
 };
 
@@ -118,6 +118,8 @@ class Completer : public ParsedPacketSink {
   void stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState state,
                     CompletionStatus cause);
   void fail_for_overrun(std::uint64_t qpn);
+  void look_ahead();
+  void next_waiting();
 
   Wiring w_;
   MacRx* mac_rx_ = nullptr;
@@ -125,7 +127,8 @@ class Completer : public ParsedPacketSink {
   Retransmitter* retransmitter_ = nullptr;
   Pipeline& context_port_;
   Pipeline pipeline_;
-  bool prefetches_;
+  std::uint32_t most_ahead_;
+  std::uint32_t looked_ahead_ = 0;  ///< of waiting_: contexts have been asked for
   EarlyAnswers early_;
   ReadResponseReceiver answers_;
   SendCompletions completions_;
