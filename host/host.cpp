@@ -13,7 +13,11 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
       config_(config),
       memory_(config.memory),
       frames_(config.memory.size, seed),
-      interrupts_(scheduler, config.interrupt) {
+      interrupts_(scheduler, config.interrupt),
+      root_complex_(config.root_complex) {
+  if (config.pcie_switch) switch_.emplace(*config.pcie_switch, config.pcie.max_payload);
+  for (std::size_t i = 0; i < config_.gpus.size(); ++i)
+    gpus_.push_back(std::make_unique<Gpu>(config_.gpus[i], static_cast<unsigned>(i)));
   for (std::uint32_t i = 0; i < config_.cpu.cores; ++i)
     cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_));
   for (unsigned i = 0; i < nics; ++i) {
@@ -23,10 +27,29 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
     links_.push_back(std::make_unique<PcieLink>(("pcie" + number).c_str(), scheduler, config_.pcie,
                                                 memory_, guards_.back().get()));
     links_.back()->set_interrupts(&interrupts_);
+    if (switch_ || !gpus_.empty()) route(i);
     drivers_.push_back(
         std::make_unique<Driver>(config_.driver, static_cast<std::uint16_t>(first_nic + i), memory_,
                                  frames_, links_.back()->mmio(), *guards_.back(), interrupts_));
   }
+}
+
+void Host::route(unsigned nic) {
+  PcieSwitch* const all = switch_ ? &*switch_ : nullptr;
+  const auto below = [&](const char* kind, std::size_t n) {
+    return all != nullptr && all->config().has(kind + std::to_string(n));
+  };
+  std::vector<PcieRoute::Peer> peers;
+  for (std::size_t g = 0; g < gpus_.size(); ++g) peers.push_back({gpus_[g].get(), below("gpu", g)});
+  routes_.push_back(std::make_unique<PcieRoute>(below("nic", nic) ? all : nullptr, all,
+                                                root_complex_, std::move(peers)));
+  links_[nic]->set_route(routes_.back().get());
+}
+
+Bytes Host::written(DmaPurpose purpose) const {
+  Bytes bytes = memory_.written(purpose);
+  for (const auto& gpu : gpus_) bytes += gpu->written(purpose);
+  return bytes;
 }
 
 bool Host::idle() const {
@@ -52,6 +75,10 @@ void Host::report(const MetricScope& scope) {
   memory_.report(memory);
   memory.bytes("kernel_in_use", frames_.kernel_in_use(),
                "contiguous kernel memory in use at the end");
+  for (std::size_t i = 0; i < gpus_.size(); ++i)
+    gpus_[i]->report(scope.child("gpu" + std::to_string(i)));
+  if (switch_) switch_->report(scope.child("pcie_switch"));
+  if (!gpus_.empty()) root_complex_.report(scope.child("root_complex"));
   for (std::size_t i = 0; i < links_.size(); ++i) {
     const MetricScope nic = scope.child("nic" + std::to_string(i));
     drivers_[i]->report(nic.child("driver"));

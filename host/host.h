@@ -7,10 +7,12 @@
 //   program -> CpuTask on a CpuCore -> Verbs -> memory, MMIO store -> PcieLink -> NIC
 //                                  \-> Driver (commands, tables in memory) -> ...
 //   NIC -> PcieLink -> InterruptController -> the driver's handler on a CpuCore -> a sleeper wakes
+//   NIC -> PcieLink -> PcieRoute -> PcieSwitch, RootComplex -> Memory or Gpu
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <systemc>
 #include <vector>
 
@@ -19,11 +21,15 @@
 #include "host/dma_guard.h"
 #include "host/driver.h"
 #include "host/frame_allocator.h"
+#include "host/gpu.h"
 #include "host/host_config.h"
 #include "host/interrupt_controller.h"
 #include "host/memory.h"
 #include "host/page_table.h"
 #include "host/pcie_link.h"
+#include "host/pcie_route.h"
+#include "host/pcie_switch.h"
+#include "host/root_complex.h"
 #include "host/verbs.h"
 #include "model/metrics.h"
 #include "model/probe.h"
@@ -47,16 +53,22 @@ class Host : public sc_core::sc_module {
   unsigned cores() const { return static_cast<unsigned>(cores_.size()); }
   PcieLink& pcie(unsigned nic) { return *links_[nic]; }
   Driver& driver(unsigned nic) { return *drivers_[nic]; }
+  Gpu& gpu(unsigned n) { return *gpus_[n]; }
+
+  /// What DMA has written for this purpose, wherever.
+  Bytes written(DmaPurpose purpose) const;
 
   /// Nothing is under way on the PCIe links.
   bool idle() const;
   /// PCIe link and driver of NIC n under component first_nic + n; programs attach their own Verbs.
   void attach(ProbeSink* sink, std::uint32_t first_nic);
-  /// Under `scope` ("host.A"): cpu, interrupts, memory, nic<n>.pcie, nic<n>.driver. The last two
+  /// Under `scope` ("host.A"): cpu, interrupts, memory, gpu<n>, pcie_switch, root_complex (the last
+  /// only if there is a GPU), nic<n>.pcie, nic<n>.driver. The last two
   /// are the host's but there is one for each NIC, so they stand under it.
   void report(const MetricScope& scope);
 
  private:
+  void route(unsigned nic);
   Scheduler& scheduler_;
   HostConfig config_;
   Memory memory_;
@@ -66,6 +78,10 @@ class Host : public sc_core::sc_module {
   std::vector<std::unique_ptr<CpuCore>> cores_;
   std::vector<std::unique_ptr<DmaGuard>>
       guards_;  ///< one a NIC: regions of another are not its own
+  RootComplex root_complex_;
+  std::optional<PcieSwitch> switch_;
+  std::vector<std::unique_ptr<Gpu>> gpus_;
+  std::vector<std::unique_ptr<PcieRoute>> routes_;  ///< one a NIC, if there is anything to route
   std::vector<std::unique_ptr<PcieLink>> links_;
   std::vector<std::unique_ptr<Driver>> drivers_;
 };

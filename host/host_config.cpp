@@ -24,7 +24,11 @@ void HostConfig::describe(Fields& f) {
   f.object("interrupt", interrupt, "interrupts and sleeping programs");
   f.object("driver", driver, "kernel driver of the NIC");
   f.object("verbs", verbs, "user-space verbs library");
-  f.object("pcie", pcie, "link between root complex and NIC");
+  f.object("pcie", pcie, "link between NIC and root complex or switch");
+  f.object("root_complex", root_complex, "requests from one root port to another");
+  f.optional("pcie_switch", pcie_switch, "a PCIe switch between the root complex and devices");
+  f.list("gpus", gpus, ListLimits{0, 16, "gpu"},
+         "GPUs whose memory NICs reach; \"gpu0\" is the first");
 }
 
 }  // namespace rnicsim

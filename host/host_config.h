@@ -2,12 +2,18 @@
 // The settings of one server: those of its blocks under the blocks' names.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "host/cpu_core.h"
 #include "host/driver_config.h"
 #include "host/frame_allocator.h"
+#include "host/gpu.h"
 #include "host/interrupt_controller.h"
 #include "host/memory.h"
 #include "host/pcie_config.h"
+#include "host/pcie_switch.h"
+#include "host/root_complex.h"
 #include "host/verbs_config.h"
 #include "model/units.h"
 
@@ -27,6 +33,9 @@ struct HostConfig {
   DriverConfig driver;
   VerbsConfig verbs;
   PcieConfig pcie;
+  RootComplexConfig root_complex;
+  std::optional<PcieSwitchConfig> pcie_switch;
+  std::vector<GpuConfig> gpus;
   void describe(Fields& fields);
 };
 

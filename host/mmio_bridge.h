@@ -48,6 +48,9 @@ class MmioBridge : public MmioPort,
   void mmio_read(Time at, std::uint64_t bar_offset, std::uint8_t* into, unsigned bytes,
                  Callback done);
 
+  /// Each way takes so much longer: a switch stands between root complex and link.
+  void add_latency(Time latency) { config_.root_complex_latency += latency; }
+
   bool idle() const { return free_.size() == transactions_.size(); }
   void report(const MetricScope& scope) const;
 

@@ -6,6 +6,28 @@
 namespace rnicsim {
 
 std::optional<VirtualAddress> PageTable::map(Bytes length, PageSize page_size) {
+  return map(length, page_size, nullptr);
+}
+
+std::optional<VirtualAddress> PageTable::map(Bytes length, Gpu& gpu) {
+  static_assert(bytes_of(PageSize::k2MiB) == Gpu::kPageBytes);
+  return map(length, PageSize::k2MiB, &gpu);
+}
+
+std::optional<PhysicalAddress> PageTable::allocate(PageSize page_size, Gpu* gpu) {
+  return gpu != nullptr ? gpu->allocate_page() : allocator_.allocate_frame(page_size);
+}
+
+void PageTable::release(const Mapping& mapping) {
+  for (const PhysicalAddress frame : mapping.frames) {
+    if (mapping.gpu != nullptr)
+      mapping.gpu->release_page(frame);
+    else
+      allocator_.release_frame(mapping.page_size, frame);
+  }
+}
+
+std::optional<VirtualAddress> PageTable::map(Bytes length, PageSize page_size, Gpu* gpu) {
   const std::uint64_t page = bytes_of(page_size).count();
   const std::uint64_t pages = divide_up(length.count(), page);
   if (pages == 0) return std::nullopt;
@@ -13,11 +35,12 @@ std::optional<VirtualAddress> PageTable::map(Bytes length, PageSize page_size) {
   mapping.start = VirtualAddress(divide_up(next_, page) * page);
   mapping.length = Bytes(pages * page);
   mapping.page_size = page_size;
+  mapping.gpu = gpu;
   mapping.frames.reserve(std::min(pages, allocator_.frames_of(page_size)));
   for (std::uint64_t i = 0; i < pages; ++i) {
-    const auto frame = allocator_.allocate_frame(page_size);
+    const auto frame = allocate(page_size, gpu);
     if (!frame) {
-      for (const PhysicalAddress taken : mapping.frames) allocator_.release_frame(page_size, taken);
+      release(mapping);
       return std::nullopt;
     }
     mapping.frames.push_back(*frame);
@@ -31,9 +54,7 @@ std::optional<VirtualAddress> PageTable::map(Bytes length, PageSize page_size) {
 bool PageTable::unmap(VirtualAddress start) {
   const auto at = mappings_.find(start.value());
   if (at == mappings_.end() || at->second.pins != 0) return false;
-  const Mapping& mapping = at->second;
-  for (const PhysicalAddress frame : mapping.frames)
-    allocator_.release_frame(mapping.page_size, frame);
+  release(at->second);
   mappings_.erase(at);
   return true;
 }
@@ -75,22 +96,33 @@ bool PageTable::for_each_piece(VirtualAddress address, std::size_t bytes, Visit 
     const VirtualAddress here(address.value() + done);
     const std::uint64_t offset = here.value() & (page - 1);
     const std::size_t piece = std::min<std::size_t>(bytes - done, page - offset);
-    visit(PhysicalAddress(mapping->frames[mapping->page_of(here)].value() + offset), done, piece);
+    visit(*mapping, PhysicalAddress(mapping->frames[mapping->page_of(here)].value() + offset), done,
+          piece);
     done += piece;
   }
   return true;
 }
 
 bool PageTable::load(VirtualAddress from, std::uint8_t* to, std::size_t bytes) const {
-  return for_each_piece(from, bytes, [&](PhysicalAddress at, std::size_t done, std::size_t piece) {
-    memory_.load(at, to + done, piece);
-  });
+  return for_each_piece(
+      from, bytes,
+      [&](const Mapping& mapping, PhysicalAddress at, std::size_t done, std::size_t piece) {
+        if (mapping.gpu != nullptr)
+          mapping.gpu->load(at, to + done, piece);
+        else
+          memory_.load(at, to + done, piece);
+      });
 }
 
 bool PageTable::store(VirtualAddress to, const std::uint8_t* from, std::size_t bytes) {
-  return for_each_piece(to, bytes, [&](PhysicalAddress at, std::size_t done, std::size_t piece) {
-    memory_.store(at, from + done, piece);
-  });
+  return for_each_piece(
+      to, bytes,
+      [&](const Mapping& mapping, PhysicalAddress at, std::size_t done, std::size_t piece) {
+        if (mapping.gpu != nullptr)
+          mapping.gpu->store(at, from + done, piece);
+        else
+          memory_.store(at, from + done, piece);
+      });
 }
 
 }  // namespace rnicsim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The address space of one process: virtual ranges mapped with 4 KiB, 2 MiB or 1 GiB pages onto
-// scattered physical frames, and the CPU's loads and stores through it.
+// scattered physical frames of RAM or of a GPU's memory, and the CPU's loads and stores through it.
 //
 // Models: which frame each page has, pin counts (a pinned range cannot be unmapped).
 // Ignores: the table's own layout in RAM, the CPU's TLB and page walks (their time is part of the
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "host/frame_allocator.h"
+#include "host/gpu.h"
 #include "host/memory.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
@@ -26,6 +27,7 @@ class PageTable {
     Bytes length;  ///< whole pages
     PageSize page_size = PageSize::k4KiB;
     std::uint32_t pins = 0;  ///< registrations that hold the range
+    Gpu* gpu = nullptr;      ///< whose memory it is, if not the host's
     std::vector<PhysicalAddress> frames;
 
     std::size_t page_of(VirtualAddress address) const {
@@ -38,6 +40,8 @@ class PageTable {
   /// A new range of at least `length` bytes, aligned to its page size, with an unmapped page before
   /// the next. Nothing if frames run out or length is zero.
   std::optional<VirtualAddress> map(Bytes length, PageSize page_size);
+  /// The same, of a GPU's memory, in its pages.
+  std::optional<VirtualAddress> map(Bytes length, Gpu& gpu);
   /// Takes back the range that begins at `start`. False if there is none or it is pinned.
   bool unmap(VirtualAddress start);
 
@@ -55,8 +59,11 @@ class PageTable {
   Memory& memory() const { return memory_; }
 
  private:
+  std::optional<VirtualAddress> map(Bytes length, PageSize page_size, Gpu* gpu);
+  std::optional<PhysicalAddress> allocate(PageSize page_size, Gpu* gpu);
+  void release(const Mapping& mapping);
   static constexpr std::uint64_t kFirstAddress = 0x7f0000000000;
-  /// Calls visit(physical, offset, bytes) for each piece that lies in one page.
+  /// Calls visit(mapping, physical, offset, bytes) for each piece that lies in one page.
   template <class Visit>
   bool for_each_piece(VirtualAddress address, std::size_t bytes, Visit visit) const;
 

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "host/pcie_credits.h"
+#include "host/pcie_replay.h"
 #include "host/pcie_train.h"
 #include "model/metrics.h"
 #include "model/ring.h"
@@ -41,6 +42,8 @@ struct PcieDirectionConfig {
   PcieCredits posted;     ///< REQUIRES enough for two TLPs
   PcieCredits nonposted;  ///< data unused: reads carry none
   Time credit_return;     ///< last byte of a TLP sent -> its credits are here again
+  PcieReplayConfig replay;
+  Time replay_round_trip;  ///< a TLP's way and its NAK's
   /// Of each stream: last byte sent -> delivery is called. REQUIRES one to eight streams.
   std::vector<Time> delivery_delay;
 };

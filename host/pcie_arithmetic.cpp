@@ -107,12 +107,32 @@ BitRate pcie_tlp_rate(unsigned generation, unsigned lanes, Bytes max_payload) {
                  static_cast<std::uint64_t>(denominator / divisor));
 }
 
+BitRate pcie_flit_rate(unsigned generation, unsigned lanes) {
+  constexpr std::uint32_t kTlpBytes = 236;
+  constexpr std::uint32_t kFlitBytes = 256;
+  return BitRate(generation_of(generation).transfers_per_second * lanes * kTlpBytes, kFlitBytes);
+}
+
+BitRate pcie_link_rate(unsigned generation, unsigned lanes, Bytes max_payload) {
+  return generation >= kFirstFlitGeneration ? pcie_flit_rate(generation, lanes)
+                                            : pcie_tlp_rate(generation, lanes, max_payload);
+}
+
 PcieFormat PcieFormat::standard(bool address_64, bool ecrc) {
   const std::uint64_t digest = ecrc ? 4 : 0;
   PcieFormat format;
   format.write_overhead = Bytes((address_64 ? 24 : 20) + digest);
   format.read_overhead = format.write_overhead;
   format.completion_overhead = Bytes(20 + digest);
+  return format;
+}
+
+PcieFormat PcieFormat::flit(bool address_64, bool ecrc) {
+  constexpr Bytes kLinkLayer(8);
+  PcieFormat format = standard(address_64, ecrc);
+  format.write_overhead -= kLinkLayer;
+  format.read_overhead -= kLinkLayer;
+  format.completion_overhead -= kLinkLayer;
   return format;
 }
 

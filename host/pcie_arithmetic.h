@@ -6,10 +6,13 @@
 // header, LCRC, optional ECRC), splitting by MPS, MRRS, RCB and the 4 KiB boundary (PCIe Base
 // Specification 2.2.7, 2.3.1.1). ACK and flow-control DLLPs and SKP ordered sets are a reduction of
 // the rate, as in the published model of pcie-bench, not events: one of each per interval that the
-// specification's tables recommend (tables 2-46 to 2-48 and 3-7 to 3-9 of revision 5.0). Ignores:
-// FLIT mode of generation 6 and above (they use generation 5's intervals, a guess of the published
-// model too; about 1%), padding of unaligned payloads to whole double words (at most 6 B per
-// request).
+// specification's tables recommend (tables 2-46 to 2-48 and 3-7 to 3-9 of revision 5.0). Generation
+// 6 and above run in FLIT mode (revision 6.0, 4.2.3): of 256 B 236 B are TLPs, the other 20 B carry
+// DLLPs, CRC and FEC, so TLPs have neither framing nor LCRC and no DLLP takes room from them. The
+// published model knows no FLIT mode and gives generation 6 the intervals of generation 5:
+// pcie_tlp_rate has its numbers, and no link uses them. Ignores: padding of unaligned payloads to
+// whole double words (at most 6 B per request), the NOPs that fill a FLIT's last bytes when the
+// link runs empty.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +34,13 @@ BitRate pcie_raw_rate(unsigned generation, unsigned lanes);
 std::uint32_t pcie_update_interval(unsigned generation, unsigned lanes, Bytes max_payload);
 /// Bits per second that are left for TLPs.
 BitRate pcie_tlp_rate(unsigned generation, unsigned lanes, Bytes max_payload);
+/// The first generation that runs in FLIT mode.
+inline constexpr unsigned kFirstFlitGeneration = 6;
+/// Bits per second that FLITs leave for TLPs.
+BitRate pcie_flit_rate(unsigned generation, unsigned lanes);
+
+/// What a link of either kind has for TLPs.
+BitRate pcie_link_rate(unsigned generation, unsigned lanes, Bytes max_payload);
 
 /// How requests become TLPs.
 struct PcieFormat {
@@ -48,6 +58,8 @@ struct PcieFormat {
   /// The overheads of the specification: 2 B framing, 6 B sequence number and LCRC, then the
   /// header.
   static PcieFormat standard(bool address_64, bool ecrc);
+  /// Those of FLIT mode: the header alone.
+  static PcieFormat flit(bool address_64, bool ecrc);
   /// The accounting of Kalia, Kaminsky and Andersen, "Design guidelines for high performance RDMA
   /// systems" (USENIX ATC 2016): 26 B per request, 22 B per completion, completions of 128 B.
   static PcieFormat atc16();

@@ -37,14 +37,37 @@ void PcieConfig::describe(Fields& fields) {
                "buffer for posted data that each receiver advertises");
   fields.field("nonposted_headers", nonposted_headers, range(1, 65535),
                "read requests that each receiver buffers");
+  fields.field("tag_bits", tag_bits, one_of(5U, 8U, 10U),
+               "bits of a tag on the whole way: 32, 256 or, of 10 bits, 768 read requests a NIC");
+  fields.optional("trained", trained, "what the link came to, if less than it could be");
+  fields.object("replay", replay, "TLPs that arrive damaged and are sent again");
+  fields.optional("ordered_writes", ordered_writes, range(Bytes(64), Bytes(1 << 20)),
+                  "writes without relaxed ordering that the root complex has under way to memory "
+                  "at a time; no limit if not given");
+  fields.check(!trained || (trained->generation <= generation && trained->lanes <= lanes),
+               "trained", "must not be above generation and lanes");
   fields.check(posted_data >= max_payload * 2, "posted_data", "must hold two max_payload");
   fields.check(max_completion >= read_completion_boundary, "max_completion",
                "must be at least read_completion_boundary");
 }
 
+void PcieTraining::describe(Fields& fields) {
+  fields.field("generation", generation, range(1, 7), "generation that it runs at");
+  fields.field("lanes", lanes, range(1, 32).power_of_two(), "lanes that it runs at");
+}
+
+std::uint32_t PcieConfig::max_tags() const {
+  // Of the 1024 values of 10 bits the 256 that begin with 00 are those of 8-bit tags, not used.
+  constexpr std::uint32_t kTenBitTags = 768;
+  return tag_bits == 10 ? kTenBitTags : 1U << tag_bits;
+}
+
 PcieFormat PcieConfig::format() const {
   const bool atc16 = accounting == PcieAccounting::kAtc16;
-  PcieFormat format = atc16 ? PcieFormat::atc16() : PcieFormat::standard(address_64, ecrc);
+  const bool flits = active_generation() >= kFirstFlitGeneration;
+  PcieFormat format = atc16   ? PcieFormat::atc16()
+                      : flits ? PcieFormat::flit(address_64, ecrc)
+                              : PcieFormat::standard(address_64, ecrc);
   format.max_payload = max_payload;
   format.max_read_request = max_read_request;
   format.read_completion_boundary = read_completion_boundary;
@@ -53,8 +76,9 @@ PcieFormat PcieConfig::format() const {
 }
 
 BitRate PcieConfig::rate() const {
-  return accounting == PcieAccounting::kAtc16 ? pcie_raw_rate(generation, lanes)
-                                              : pcie_tlp_rate(generation, lanes, max_payload);
+  return accounting == PcieAccounting::kAtc16
+             ? pcie_raw_rate(active_generation(), active_lanes())
+             : pcie_link_rate(active_generation(), active_lanes(), max_payload);
 }
 
 PcieDirectionConfig PcieConfig::direction(Time latency) const {
@@ -65,6 +89,8 @@ PcieDirectionConfig PcieConfig::direction(Time latency) const {
                       static_cast<std::uint32_t>(posted_data.count() / kPcieCreditBytes)};
   direction.nonposted = {nonposted_headers, 0};
   direction.credit_return = latency + credit_return_latency;
+  direction.replay = replay;
+  direction.replay_round_trip = latency_up + latency_down;
   return direction;
 }
 

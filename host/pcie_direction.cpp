@@ -18,10 +18,16 @@ const PcieDirectionConfig& checked(const PcieDirectionConfig& config, const Sche
 }  // namespace
 
 PcieDirection::PcieDirection(Scheduler& scheduler, const PcieDirectionConfig& config)
-    : scheduler_(scheduler), config_(checked(config, scheduler)), arbiter_(config) {}
+    : scheduler_(scheduler),
+      config_(checked(config, scheduler)),
+      arbiter_(config),
+      replay_(config.replay, arbiter_.byte_time(), config.replay_round_trip) {}
 
-void PcieDirection::send(unsigned stream, const Train& train) {
-  const Time eligible = std::max(train.eligible, scheduler_.now());
+void PcieDirection::send(unsigned stream, const Train& as_given) {
+  Train train = as_given;
+  train.eligible = std::max(train.eligible, scheduler_.now());
+  if (replay_.active()) replay_.damage(train);
+  const Time eligible = train.eligible;
   const bool first = arbiter_.queue(stream, train, eligible);
   most_undelivered_ = std::max(most_undelivered_, ++undelivered_);
   // Behind others of its stream it is delivered after them, and one of those is armed for.
@@ -57,6 +63,7 @@ void PcieDirection::arm() {
 
 void PcieDirection::report(const MetricScope& scope) const {
   arbiter_.report(scope);
+  replay_.report(scope.child("replay"));
   scope.count("occupancy.max", most_undelivered_, "most requests queued or in flight");
 }
 

@@ -41,6 +41,7 @@ class PcieDirection {
   Scheduler& scheduler_;
   PcieDirectionConfig config_;
   PcieArbiter arbiter_;
+  PcieReplay replay_;
   Time armed_ = Time::never();
   std::uint64_t generation_ = 0;
   std::uint64_t undelivered_ = 0;

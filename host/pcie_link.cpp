@@ -23,6 +23,14 @@ PcieDirectionConfig downstream(const PcieConfig& config) {
   return direction;
 }
 
+/// A window that is refilled once per latency of the memory.
+Serialiser ordered_writes(const PcieConfig& config, const MemoryConfig& memory) {
+  if (!config.ordered_writes || memory.write_latency == Time()) return {};
+  constexpr std::uint64_t kBitsPerByteAndPicosecond = 8'000'000'000'000;
+  return Serialiser(BitRate(config.ordered_writes->count() * kBitsPerByteAndPicosecond,
+                            static_cast<std::uint64_t>(memory.write_latency.ps())));
+}
+
 std::uint32_t narrow(std::uint64_t n) { return static_cast<std::uint32_t>(n); }
 
 }  // namespace
@@ -38,7 +46,9 @@ PcieLink::PcieLink(const sc_core::sc_module_name& name, Scheduler& scheduler,
       guard_(guard),
       up_(scheduler, upstream(config)),
       down_(scheduler, downstream(config)),
-      mmio_(scheduler, config, down_, kMmioDown, up_, kWritesUp) {
+      mmio_(scheduler, config, down_, kMmioDown, up_, kWritesUp),
+      ordered_(ordered_writes(config, memory.config())),
+      orders_(config.ordered_writes && memory.config().write_latency != Time()) {
   dma_socket.bind(*this);
   if (guard_ != nullptr) guard_->before_change(call<&PcieLink::guard_entered_writes>(this));
 }
@@ -88,7 +98,8 @@ std::uint32_t PcieLink::make(tlm::tlm_generic_payload& payload) {
   t.extension = payload.get_extension<DmaExtension>();
   t.address = PhysicalAddress(payload.get_address());
   t.bytes = Bytes(payload.get_data_length());
-  t.supported = memory_.contains(t.address, t.bytes);
+  t.peer = route_ != nullptr ? route_->peer(t.address, t.bytes) : nullptr;
+  t.supported = t.peer != nullptr || memory_.contains(t.address, t.bytes);
   const bool known = t.extension != nullptr;
   if (known) t.extension->scheduled_target = true;
   t.purpose = known ? t.extension->purpose : DmaPurpose::kPayload;
@@ -98,6 +109,7 @@ std::uint32_t PcieLink::make(tlm::tlm_generic_payload& payload) {
                 t.purpose == DmaPurpose::kInterrupt &&
                 InterruptController::is_message(t.address, t.bytes);
   t.supported = t.supported || t.interrupt;
+  t.relaxed = known && payload.is_write() && t.extension->relaxed_ordering;
   t.guarded = guard_ != nullptr && known && DmaGuard::concerns(t.purpose);
   t.stream = kWritesUp;
   if (payload.is_read()) {
@@ -128,7 +140,8 @@ void PcieLink::read_arrived(std::uint64_t index, const TrainTimes& times) {
   Transfer& t = transfers_[index];
   if (t.guarded) ask_guard(t, false, scheduler_.now());
   const std::uint32_t overhead = narrow(format_.completion_overhead.count());
-  const Time last = times.end + config_.latency_up + config_.root_complex_latency;
+  const PcieSpan request = way_of_request(t, times);
+  const Time last = request.last;
   Train train{TlpClass::kCompletion,
               1,
               overhead,
@@ -139,22 +152,42 @@ void PcieLink::read_arrived(std::uint64_t index, const TrainTimes& times) {
               deliver_to<&PcieLink::completion_arrived>(this),
               index};
   if (t.supported) {
-    const Time first = times.first_end + config_.latency_up + config_.root_complex_latency;
-    settle_writes(first);
-    const Memory::Access access = memory_.time_read(first, t.bytes, t.purpose);
-    const Time data_end = std::max(access.last, last + memory_.config().read_latency);
+    settle_writes(request.first);
     const TlpSplit split = split_completion(format_, t.address, t.bytes);
+    const PcieSpan data = way_of_data(t, request, split.link_bytes);
     const Time length = down_.byte_time().of(split.link_bytes);
     train.tlps = split.tlps;
     train.bytes = narrow(split.link_bytes.count());
     train.tlp_bytes =
         std::min(train.bytes, narrow(format_.completion_payload().count()) + overhead);
-    train.eligible = std::max(access.first, data_end - length) + config_.root_complex_latency;
+    train.eligible = std::max(data.first, data.last - length);
     // The bytes are taken at delivery, when every write that was sent before has to be visible.
     const Time earlier_writes = std::max(last_visible_, last + memory_.config().write_latency);
     train.eligible = std::max(train.eligible, earlier_writes - config_.latency_down);
   }
   down_.send(t.stream, train);
+}
+
+/// From the device's port to what it reads.
+PcieSpan PcieLink::way_of_request(const Transfer& t, const TrainTimes& times) {
+  PcieSpan span{times.first_end + config_.latency_up, times.end + config_.latency_up};
+  if (route_ != nullptr && t.supported) {
+    const Bytes bytes = split_read(format_, t.address, t.bytes).link_bytes;
+    if (t.peer != nullptr) return route_->to_peer(*t.peer, span, bytes);
+    span = route_->to_root(span, bytes);
+  }
+  return span.later(config_.root_complex_latency);
+}
+
+/// The data, from what is read back to the device's port.
+PcieSpan PcieLink::way_of_data(const Transfer& t, const PcieSpan& request, Bytes link_bytes) {
+  if (t.peer != nullptr)
+    return route_->from_peer(*t.peer, t.peer->read(request, t.bytes, link_bytes, t.purpose),
+                             link_bytes);
+  const Memory::Access access = memory_.time_read(request.first, t.bytes, t.purpose);
+  const Time last = std::max(access.last, request.last + memory_.config().read_latency);
+  const PcieSpan data = PcieSpan{access.first, last}.later(config_.root_complex_latency);
+  return route_ != nullptr ? route_->from_root(data, link_bytes) : data;
 }
 
 void PcieLink::completion_arrived(std::uint64_t index, const TrainTimes& times) {
@@ -164,7 +197,13 @@ void PcieLink::completion_arrived(std::uint64_t index, const TrainTimes& times) 
         times.start + overhead_time(format_.completion_overhead) + config_.latency_down;
     t.extension->last_byte = times.end + config_.latency_down;
   }
-  if (t.supported && !t.elided) memory_.load(t.address, t.payload->get_data_ptr(), t.bytes.count());
+  if (t.supported && !t.elided) {
+    std::uint8_t* into = t.payload->get_data_ptr();
+    if (t.peer != nullptr)
+      t.peer->load(t.address, into, t.bytes.count());
+    else
+      memory_.load(t.address, into, t.bytes.count());
+  }
   if (!t.supported) ++read_faults_;
   const bool supported = t.supported;
   respond(index, supported ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
@@ -218,11 +257,44 @@ void PcieLink::write_sent(std::uint64_t index, const TrainTimes& times) {
 void PcieLink::land(std::uint64_t index, Time end) {
   Transfer& t = transfers_[index];
   if (!t.supported) ++write_faults_;
-  t.begin += config_.root_complex_latency;
-  t.arrival = end + config_.latency_up + config_.root_complex_latency;
+  if (route_ != nullptr && t.supported) {
+    route_write(t, end);
+  } else {
+    t.begin += config_.root_complex_latency;
+    t.arrival = end + config_.latency_up + config_.root_complex_latency;
+  }
   unsettled_.push(narrow(index));
-  landing_.push(narrow(index));
+  if (!t.relaxed) landing_.push(narrow(index));
   scheduler_.at(t.arrival + effect_latency(t), call<&PcieLink::make_visible>(this, index));
+}
+
+/// Through what lies between the device's link and where it writes. A wire or device on the way
+/// that is slower than the link fills the link's receiver; half of its buffer may wait before the
+/// credits show it.
+void PcieLink::route_write(Transfer& t, Time end) {
+  const Bytes bytes = split_write(format_, t.address, t.bytes).link_bytes;
+  const Time header = overhead_time(format_.write_overhead);
+  PcieSpan span{t.begin - header, end + config_.latency_up};
+  span = t.peer != nullptr
+             ? t.peer->write(route_->to_peer(*t.peer, span, bytes), t.bytes, bytes, t.purpose)
+             : route_->to_root(span, bytes).later(config_.root_complex_latency);
+  const Time buffered = up_.byte_time().of(Bytes(config_.posted_data.count() / 2));
+  if (span.held > buffered)
+    up_.hold_posted_credits(end + config_.latency_up + span.held - buffered +
+                            config_.credit_return_latency);
+  t.begin = span.first + header;
+  // A later write to what is nearer does not overtake.
+  last_arrival_ = std::max(last_arrival_, span.last);
+  t.arrival = last_arrival_;
+}
+
+/// When the root complex passes a write on to memory: at once, or in its turn among those that it
+/// keeps in order.
+Time PcieLink::ordered_begin(const Transfer& t) {
+  if (!orders_ || t.relaxed || t.peer != nullptr) return t.begin;
+  const Time begin = std::max(t.begin, ordered_.free_at() - memory_.config().write_latency);
+  ordered_.send(t.begin, t.bytes);
+  return begin;
 }
 
 /// Asks the memory for the writes that reach it until then: reads and writes share its bandwidth in
@@ -232,16 +304,18 @@ void PcieLink::settle_writes(Time until) {
     Transfer& t = transfers_[unsettled_.take()];
     if (t.guarded) ask_guard(t, true, entered(t));
     t.settled = true;
-    t.visible = std::max(last_visible_, t.arrival + effect_latency(t));
-    if (t.supported && !t.interrupt) {
+    t.visible = t.arrival + effect_latency(t);
+    if (!t.relaxed) t.visible = std::max(t.visible, last_visible_);
+    if (t.supported && !t.interrupt && t.peer == nullptr) {
       // The memory takes the bytes as they arrive.
-      const Memory::Access access = memory_.time_write(t.begin, t.bytes, t.purpose);
+      Memory::Access access = memory_.time_write(ordered_begin(t), t.bytes, t.purpose);
+      if (orders_ && !t.relaxed) access.last = std::max(access.last, ordered_.free_at());
       t.visible = std::max(t.visible, access.last);
       // A memory slower than the link keeps the receiver's buffer full.
       const Time taken = access.last - memory_.config().write_latency;
       if (taken > t.arrival) up_.hold_posted_credits(taken + config_.credit_return_latency);
     }
-    last_visible_ = t.visible;
+    last_visible_ = std::max(last_visible_, t.visible);
   }
 }
 
@@ -268,6 +342,10 @@ void PcieLink::make_visible(std::uint64_t index) {
     scheduler_.at(transfers_[index].visible, call<&PcieLink::make_visible>(this, index));
     return;
   }
+  if (transfers_[index].relaxed) {
+    take_effect(narrow(index));
+    return;
+  }
   while (!landing_.empty()) {
     const std::uint32_t first = landing_.front();
     const Transfer& t = transfers_[first];
@@ -283,14 +361,18 @@ void PcieLink::take_effect(std::uint32_t index) {
   const PhysicalAddress address = t.address;
   const bool to_memory = t.supported && !t.interrupt;
   if (to_memory) {
-    if (!t.elided) memory_.store(address, t.data->data(), bytes.count());
+    if (!t.elided && t.peer != nullptr)
+      t.peer->store(address, t.data->data(), bytes.count());
+    else if (!t.elided)
+      memory_.store(address, t.data->data(), bytes.count());
     if (t.purpose == DmaPurpose::kPayload)
       probe_(scheduler_.now(), ProbeKind::kPayloadLanded, t.work_request, 0,
              static_cast<std::uint64_t>(t.begin.ps()), bytes.count());
   }
   if (t.interrupt) interrupts_->raise({address, load_be32(t.data->data())}, t.work_request);
+  const bool to_ram = to_memory && t.peer == nullptr;
   recycle(index);
-  if (to_memory) memory_.wrote(address, bytes);
+  if (to_ram) memory_.wrote(address, bytes);
 }
 
 void PcieLink::respond(std::uint64_t index, tlm::tlm_response_status status) {

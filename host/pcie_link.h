@@ -10,7 +10,8 @@
 // Connects to: the device's initiator through `dma_socket` (TLM-2.0 base protocol, non-blocking;
 // b_transport moves the bytes at once and adds the unloaded time; no DMI), the device's BAR through
 // mmio().socket, Memory, CPU cores through mmio(), the interrupt controller, a DmaGuard (or none)
-// that is asked for every request that reaches the root complex.
+// that is asked for every request that reaches the root complex, a PcieRoute (or none) through a
+// switch and to GPUs; b_transport and the debug transport reach RAM alone.
 //
 // A write of 4 B with purpose kInterrupt to the messages' address window goes to the interrupt
 // controller, never to memory, and takes effect at its arrival, but not before the writes sent
@@ -23,8 +24,12 @@
 // TLP needs. Approximates: a read samples its bytes when its completion arrives, up to root complex
 // + latency_down + the completion's own time after the memory gave them (some 200 ns for 64 B): a
 // store by the CPU in that window is seen, which no ordering rule forbids. The root complex answers
-// reads of different engines in turns, those of one engine in order. Ignores: relaxed ordering,
-// no-snoop, replay after bit errors, the switch between port and root.
+// reads of different engines in turns, those of one engine in order. Writes with relaxed ordering
+// are visible when they themselves are through, ordered ones never before an earlier write, and of
+// those only so much is under way to memory as PcieConfig says. Ignores: no-snoop (the attribute is
+// there for a memory that has a cache to ask), relaxed ordering of completions (they overtake
+// nothing that they would have to wait for here), ID-based ordering (each requester has queues of
+// its own, so none waits for another's writes).
 #pragma once
 
 #include <array>
@@ -39,6 +44,7 @@
 #include "host/mmio_bridge.h"
 #include "host/pcie_config.h"
 #include "host/pcie_direction.h"
+#include "host/pcie_route.h"
 #include "model/metrics.h"
 #include "model/pcie_tlp.h"
 #include "model/probe.h"
@@ -58,6 +64,11 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   Probe& probe() { return probe_; }
   /// Where interrupt messages go; without one they are writes like any other.
   void set_interrupts(InterruptController* interrupts) { interrupts_ = interrupts; }
+  /// What lies between this link and the root complex, and other devices that it may reach.
+  void set_route(PcieRoute* route) {
+    route_ = route;
+    mmio_.add_latency(route->latency_from_root());
+  }
 
   /// Nothing is queued, in flight or about to become visible.
   bool idle() const { return free_.size() == transfers_.size() && mmio_.idle(); }
@@ -75,12 +86,14 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
     unsigned stream = 0;
     PhysicalAddress address;
     Bytes bytes;
+    Gpu* peer = nullptr;  ///< whose memory it is, if not the host's
     DmaPurpose purpose = DmaPurpose::kPayload;
     WorkRequestId work_request;
     bool elided = false;
     bool supported = true;
     bool interrupt = false;   ///< a message for the interrupt controller
     bool guarded = false;     ///< the guard has still to be asked
+    bool relaxed = false;     ///< a write with relaxed ordering
     bool settled = false;     ///< write: the memory has given its time
     std::uint8_t trains = 0;  ///< write: not sent yet
     Time begin;               ///< first byte at the receiver
@@ -106,12 +119,17 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   void write_sent(std::uint64_t index, const TrainTimes& times);
   void land(std::uint64_t index, Time end);
   void settle_writes(Time until);
+  Time ordered_begin(const Transfer& write);
+  PcieSpan way_of_request(const Transfer& transfer, const TrainTimes& times);
+  PcieSpan way_of_data(const Transfer& transfer, const PcieSpan& request, Bytes link_bytes);
+  void route_write(Transfer& transfer, Time end);
   void ask_guard(Transfer& transfer, bool write, Time entered);
   void guard_entered_writes();
   Time entered(const Transfer& write) const { return write.arrival - config_.root_complex_latency; }
   void make_visible(std::uint64_t index);
   void take_effect(std::uint32_t index);
   Time effect_latency(const Transfer& transfer) const {
+    if (transfer.peer != nullptr) return transfer.peer->config().write_latency;
     return transfer.interrupt ? Time() : memory_.config().write_latency;
   }
   void respond(std::uint64_t index, tlm::tlm_response_status status);
@@ -127,6 +145,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   PcieDirection down_;
   MmioBridge mmio_;
   InterruptController* interrupts_ = nullptr;
+  PcieRoute* route_ = nullptr;
   Probe probe_;
 
   std::vector<Transfer> transfers_;
@@ -134,6 +153,9 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   Ring<std::uint32_t> unsettled_;  ///< writes on their way to memory, by arrival
   Ring<std::uint32_t> landing_;    ///< writes that are not visible yet, in order
   Time last_visible_;
+  Time last_arrival_;   ///< of writes that a route has carried
+  Serialiser ordered_;  ///< writes that must stay in order
+  bool orders_;         ///< PcieConfig bounds them
   Ring<tlm::tlm_generic_payload*> responses_;
   bool in_response_ = false;  ///< the device has not ended a response phase
 

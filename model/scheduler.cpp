@@ -29,11 +29,11 @@ sc_core::sc_time Scheduler::kernel_time(Time time) {
 
 sc_core::sc_time Scheduler::annotation() const { return kernel_time(now_ - kernel_now()); }
 
-void Scheduler::insert(Time time, std::uint64_t rank, std::uint64_t flags,
-                       const Callback& callback) {
+void Scheduler::insert(Time time, std::uint64_t rank, void (*function)(void*, std::uint64_t),
+                       void* object, std::uint64_t argument) {
   if (!draining_ || time < now_ || sequence_ == kMaxSequence) check_insert(time);
-  wheel_.insert({time.ps(), rank | ++sequence_ << 2 | flags, callback});
-  if ((flags & kDaemon) == 0) ++live_;
+  wheel_.insert(time.ps(), rank | ++sequence_ << 2, function, object, argument);
+  if ((rank & kDaemon) == 0) ++live_;
   if (!draining_ && !thread_runs_) arm(time);
 }
 
@@ -163,7 +163,7 @@ void Scheduler::drain_through(Time limit) {
 }
 
 void Scheduler::resume(Time time, SoftwareThread& thread, std::uint64_t turn) {
-  insert(time, kSoftware, kNeedsKernel, call<&SoftwareThread::activate>(&thread, turn));
+  insert(time, kSoftware | kNeedsKernel, call<&SoftwareThread::activate>(&thread, turn));
 }
 
 void Scheduler::thread_waits() {

@@ -57,19 +57,19 @@ class Scheduler : public sc_core::sc_module {
   bool inside() const { return draining_ || thread_runs_; }
 
   /// Entries. REQUIRES time >= now(); an earlier one is a broken invariant and ends the run.
-  void at(Time time, const Callback& callback) { insert(time, kHardware, 0, callback); }
+  void at(Time time, const Callback& callback) { insert(time, kHardware, callback); }
   void at_arrival(Time time, std::uint32_t link, const Callback& callback) {
-    insert(time, static_cast<std::uint64_t>(link & kMaxLink) << kLinkShift, 0, callback);
+    insert(time, static_cast<std::uint64_t>(link & kMaxLink) << kLinkShift, callback);
   }
   /// Runs after the hardware of its instant, as a foreign process's call does.
-  void at_software(Time time, const Callback& callback) { insert(time, kSoftware, 0, callback); }
+  void at_software(Time time, const Callback& callback) { insert(time, kSoftware, callback); }
   /// Somebody waits for what a daemon entry will do (a retransmission timer that is armed): while
   /// held, daemons alone keep the run alive.
   void hold() { ++live_; }
   void release() { --live_; }
   /// A periodic timer: keeps nothing alive.
   void at_daemon(Time time, const Callback& callback) {
-    insert(time, kHardware, kDaemon, callback);
+    insert(time, kHardware | kDaemon, callback);
   }
   /// Lets the kernel reach `time`, then the thread run until it waits again. Of several resumes of
   /// one thread only that of its present `turn` counts.
@@ -114,7 +114,14 @@ class Scheduler : public sc_core::sc_module {
   static constexpr std::uint64_t kDaemon = 1;
   static constexpr std::uint64_t kNeedsKernel = 2;
 
-  void insert(Time time, std::uint64_t rank, std::uint64_t flags, const Callback& callback);
+  /// `rank`: the entry's order but for its sequence number.
+  void insert(Time time, std::uint64_t rank, const Callback& callback) {
+    insert(time, rank, callback.function, callback.object, callback.argument);
+  }
+  /// The callback in registers: one just written to memory in two halves stalls whoever reads it
+  /// in one piece.
+  void insert(Time time, std::uint64_t rank, void (*function)(void*, std::uint64_t), void* object,
+              std::uint64_t argument);
   void check_insert(Time time) const;
   void drain();
   bool run_next();

@@ -6,14 +6,6 @@
 
 namespace rnicsim {
 
-namespace {
-
-bool later(const TimeWheel::Entry& a, const TimeWheel::Entry& b) {
-  return a.time != b.time ? a.time > b.time : a.order > b.order;
-}
-
-}  // namespace
-
 TimeWheel::TimeWheel() { heads_.fill(kNone); }
 
 std::int64_t TimeWheel::next_time() const {
@@ -26,13 +18,13 @@ std::int64_t TimeWheel::next_time() const {
   return earliest;
 }
 
-std::uint32_t TimeWheel::add_node(const Entry& entry, std::uint32_t next) {
-  nodes_.push_back({entry, next});
+std::uint32_t TimeWheel::add_node() {
+  nodes_.emplace_back();
   return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
 
-void TimeWheel::insert_current(const Entry& entry) {
-  const Place place = place_of(make_node(entry, kNone));
+void TimeWheel::insert_current(std::uint32_t node) {
+  const Place place = place_of(node);
   current_.insert(std::upper_bound(current_.begin(), current_.end(), place, std::greater<>()),
                   place);
 }
@@ -56,21 +48,21 @@ std::int64_t TimeWheel::next_occupied() const {
   return cursor_ + 1 + static_cast<std::int64_t>(distance);
 }
 
-void TimeWheel::insert_heap(const Entry& entry) {
-  heap_.push_back(entry);
-  std::push_heap(heap_.begin(), heap_.end(), later);
+void TimeWheel::insert_heap(std::uint32_t node) {
+  heap_.push_back(place_of(node));
+  std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
 }
 
 void TimeWheel::pull_from_heap() {
   while (heap_is_due()) {
-    const Entry entry = heap_.front();
-    std::pop_heap(heap_.begin(), heap_.end(), later);
+    const Place place = heap_.front();
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
     heap_.pop_back();
-    const std::int64_t bucket = entry.time >> kShift;
+    const std::int64_t bucket = place.time >> kShift;
     if (bucket <= cursor_)
-      insert_current(entry);
+      insert_current(place.node);
     else
-      insert_bucket(bucket, entry);
+      insert_bucket(bucket, place.node);
   }
 }
 
@@ -87,7 +79,8 @@ bool TimeWheel::enter_next_bucket(std::int64_t through) {
   heads_[slot] = kNone;
   if (index != kNone && (occupied_[slot / 64] ^= 1ULL << (slot % 64)) == 0)
     occupied_words_ ^= 1ULL << (slot / 64);
-  for (; index != kNone; index = nodes_[index].next) current_.push_back(place_of(index));
+  for (; index != kNone; index = nodes_[index].next)
+    current_.emplace_back(nodes_[index].entry, index);
   if (current_.size() > 1) std::sort(current_.begin(), current_.end(), std::greater<>());
   if (heap_is_due()) pull_from_heap();
   return true;

@@ -26,15 +26,23 @@ class TimeWheel {
   };
 
   TimeWheel();
-  void insert(const Entry& entry) {
+  void insert(std::int64_t time, std::uint64_t order, void (*function)(void*, std::uint64_t),
+              void* object, std::uint64_t argument) {
     ++size_;
-    const std::int64_t bucket = entry.time >> kShift;
+    const std::uint32_t node = take_node();
+    Entry& entry = nodes_[node].entry;
+    entry.time = time;
+    entry.order = order;
+    entry.callback.function = function;
+    entry.callback.object = object;
+    entry.callback.argument = argument;
+    const std::int64_t bucket = time >> kShift;
     if (bucket > cursor_ && bucket - cursor_ < kBuckets)
-      insert_bucket(bucket, entry);
+      insert_bucket(bucket, node);
     else if (bucket <= cursor_)
-      insert_current(entry);
+      insert_current(node);
     else
-      insert_heap(entry);
+      insert_heap(node);
   }
   /// The earliest entry if its time is not after `through`, else nullptr. Valid until the next
   /// call of a non-const member. Never advances past `through`, so that earlier entries may still
@@ -69,6 +77,8 @@ class TimeWheel {
 
   /// An entry of the bucket being drained.
   struct Place {
+    Place(const Entry& entry, std::uint32_t node)
+        : time(entry.time), order(entry.order), object(entry.callback.object), node(node) {}
     std::int64_t time;
     std::uint64_t order;
     const void* object;  ///< that the entry will work on
@@ -83,30 +93,27 @@ class TimeWheel {
     __builtin_prefetch(object);
     __builtin_prefetch(static_cast<const char*>(object) + 64);
   }
-  Place place_of(std::uint32_t node) const {
-    const Entry& entry = nodes_[node].entry;
-    return {entry.time, entry.order, entry.callback.object, node};
-  }
+  Place place_of(std::uint32_t node) const { return {nodes_[node].entry, node}; }
 
   static std::size_t slot_of(std::int64_t bucket) {
     return static_cast<std::size_t>(bucket) & (kBuckets - 1);
   }
-  std::uint32_t make_node(const Entry& entry, std::uint32_t next) {
+  std::uint32_t take_node() {
     const std::uint32_t node = free_;
-    if (node == kNone) return add_node(entry, next);
+    if (node == kNone) return add_node();
     free_ = nodes_[node].next;
-    nodes_[node] = {entry, next};
     return node;
   }
-  std::uint32_t add_node(const Entry& entry, std::uint32_t next);
-  void insert_current(const Entry& entry);
-  void insert_bucket(std::int64_t bucket, const Entry& entry) {
+  std::uint32_t add_node();
+  void insert_current(std::uint32_t node);
+  void insert_bucket(std::int64_t bucket, std::uint32_t node) {
     const auto slot = slot_of(bucket);
-    heads_[slot] = make_node(entry, heads_[slot]);
+    nodes_[node].next = heads_[slot];
+    heads_[slot] = node;
     occupied_[slot / 64] |= 1ULL << (slot % 64);
     occupied_words_ |= 1ULL << (slot / 64);
   }
-  void insert_heap(const Entry& entry);
+  void insert_heap(std::uint32_t node);
   bool enter_next_bucket(std::int64_t through);
   std::int64_t next_occupied() const;
   bool heap_is_due() const {
@@ -121,7 +128,7 @@ class TimeWheel {
   std::array<std::uint32_t, kBuckets> heads_;
   std::array<std::uint64_t, kBuckets / 64> occupied_{};
   std::uint64_t occupied_words_ = 0;
-  std::vector<Entry> heap_;
+  std::vector<Place> heap_;  ///< earliest first
   std::size_t size_ = 0;
 };
 

@@ -20,6 +20,9 @@ void PcieEndpointConfig::describe(Fields& fields) {
   fields.field("tags", tags, range(1, 1024), "outstanding memory read TLPs");
   fields.field("read_buffer", read_buffer, range(Bytes(4096), Bytes(1 << 24)),
                "bytes of completions that may be outstanding");
+  fields.field("relaxed_ordering", relaxed_ordering,
+               "payload is written with relaxed ordering: it need not wait for earlier writes");
+  fields.field("no_snoop", no_snoop, "payload is moved with the no-snoop attribute");
 }
 
 PcieEndpoint::PcieEndpoint(Scheduler& scheduler, const PcieEndpointConfig& config,
@@ -169,6 +172,9 @@ PcieEndpoint::Transaction& PcieEndpoint::make(Queued queued) {
   extension.engine = request.engine;
   extension.purpose = request.purpose;
   extension.tag = request.write ? 0 : tags_free_.front();
+  const bool payload = request.purpose == DmaPurpose::kPayload;
+  extension.relaxed_ordering = config_.relaxed_ordering && payload && request.write;
+  extension.no_snoop = config_.no_snoop && payload;
   extension.elided = request.data == nullptr;
   extension.work_request = request.work_request;
   extension.first_byte = Time();

@@ -3,17 +3,16 @@
 //
 // Owns: tags (one per MRd TLP: a read is cut by max_read_request and at 4 KiB), the read buffer
 // that completions land in (reserved before a read is asked for, since completion credits are
-// infinite), ordering attributes (queue entries never carry relaxed ordering), one FIFO per engine
-// with turns among them, pooled payloads. Each FIFO is bounded by what feeds it: payload reads by
-// the transmit buffers, table and queue reads by miss registers and outstanding fetches, writes by
-// the windows of responder and completer, the queues of CQE writer and event queue, and one
-// write-back a miss.
-// Connects to: a TLM-2.0 initiator socket. Accepts every answer of the base protocol (ACCEPTED,
-// UPDATED with END_REQ or BEGIN_RESP, COMPLETED; END_REQ and bare BEGIN_RESP on the backward path),
-// obeys request exclusion, answers BEGIN_RESP with COMPLETED, never calls b_transport.
-// Approximates: a read waits until all its tags and all its buffer are free; real endpoints issue
-// its TLPs one by one (when tags limit, up to one request less is in flight, 4 KiB of
-// tags x max_read_request). A tag is held until the request's last completion.
+// infinite), ordering attributes (of payload writes alone: queue entries never carry them), one
+// FIFO per engine with turns among them, pooled payloads. Each FIFO is bounded by what feeds it:
+// payload reads by the transmit buffers, table and queue reads by miss registers and outstanding
+// fetches, writes by the windows of responder and completer, the queues of CQE writer and event
+// queue, and one write-back a miss. Connects to: a TLM-2.0 initiator socket. Accepts every answer
+// of the base protocol (ACCEPTED, UPDATED with END_REQ or BEGIN_RESP, COMPLETED; END_REQ and bare
+// BEGIN_RESP on the backward path), obeys request exclusion, answers BEGIN_RESP with COMPLETED,
+// never calls b_transport. Approximates: a read waits until all its tags and all its buffer are
+// free; real endpoints issue its TLPs one by one (when tags limit, up to one request less is in
+// flight, 4 KiB of tags x max_read_request). A tag is held until the request's last completion.
 #pragma once
 
 #include <array>
@@ -35,6 +34,8 @@ namespace rnicsim {
 struct PcieEndpointConfig {
   std::uint32_t tags = 64;
   Bytes read_buffer{64 * 1024};
+  bool relaxed_ordering = false;
+  bool no_snoop = false;
   void describe(Fields& fields);
 };
 

@@ -104,7 +104,7 @@ InboundRequest* Responder::next_to_judge() {
   }
   if (waits_since_ != Time::never())
     stalled_window_ += now - std::exchange(waits_since_, Time::never());
-  const bool early = due_;
+  const bool early = static_cast<bool>(due_);
   Arrival arrival = early ? Arrival{std::move(due_), now} : arrivals_.take();
   if (!early && looked_ahead_ != 0) --looked_ahead_;
   look_ahead();

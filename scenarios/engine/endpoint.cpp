@@ -74,9 +74,15 @@ bool Endpoint::finished() const { return running_ == 0; }
 /// same.
 void Endpoint::out_of_memory(const std::string& what) const {
   ConfigError::Detail detail;
-  detail.path = "hosts." + host + ".memory.size";
+  const auto gpu = spec.gpu_of(host);
+  const bool direct = gpu && spec.path == GpuPath::kDirect;
+  detail.path =
+      "hosts." + host +
+      (direct ? ".gpus." + std::to_string(*gpu) + ".memory" : std::string(".memory.size"));
   detail.expected = "memory for workload " + spec.name;
-  detail.found = to_text(machine_.config().memory.size) + ", where " + what;
+  detail.found =
+      to_text(direct ? machine_.config().gpus[*gpu].memory : machine_.config().memory.size) +
+      ", where " + what;
   throw ConfigError(std::move(detail));
 }
 
@@ -113,7 +119,10 @@ MemoryRegion Endpoint::add_region(CpuTask& task, Bytes length, AccessFlags acces
 }
 
 VirtualAddress Endpoint::map(Bytes length) {
-  const auto address = process.pages.map(length, machine_.config().memory.buffer_pages());
+  const auto gpu = spec.gpu_of(host);
+  const bool direct = gpu && spec.path == GpuPath::kDirect;
+  const auto address = direct ? process.pages.map(length, machine_.gpu(*gpu))
+                              : process.pages.map(length, machine_.config().memory.buffer_pages());
   if (!address) out_of_memory("a buffer of " + to_text(length) + " fits nowhere");
   return *address;
 }
@@ -125,6 +134,22 @@ MemoryRegion Endpoint::register_memory(CpuTask& task, VirtualAddress address, By
     out_of_memory("a translation table or a key is not to be had");
   require(registered.error, "reg_mr");
   return registered.value;
+}
+
+void Endpoint::stage(CpuTask& task, Bytes bytes, Staging direction) {
+  const auto number = spec.gpu_of(host);
+  if (!number || spec.path == GpuPath::kDirect) return;
+  Gpu& gpu = machine_.gpu(*number);
+  if (spec.path == GpuPath::kCpuCopy) return copy_by_cpu(task, gpu, bytes, direction);
+  task.settle();
+  task.sleep_until(gpu.copy(task.now(), bytes));
+}
+
+void Endpoint::copy_by_cpu(CpuTask& task, const Gpu& gpu, Bytes bytes, Staging direction) {
+  const Time time = direction == Staging::kOutOfGpu ? gpu.cpu_load(bytes) : gpu.cpu_store(bytes);
+  const Clock clock(machine_.config().cpu.frequency);
+  machine_.usage().add_copy(bytes);
+  task.run(CpuPlane::kData, CpuCategory::kCopying, Cycles(clock.index_at_or_after(time)));
 }
 
 CompletionQueue* Endpoint::create_cq(CpuTask& task, std::uint32_t entries) {

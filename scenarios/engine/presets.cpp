@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/presets.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -56,6 +57,15 @@ void check_sources(const JsonNode& sources, const JsonNode& values) {
   }
 }
 
+/// The base's sources, without those of values that `values` gives anew, and `own` after them.
+JsonNode merged_sources(const JsonNode& base, const JsonNode& values, const JsonNode& own) {
+  JsonNode sources = JsonNode::object();
+  for (const JsonNode& source : base.children())
+    if (!has_node(values, source.key())) sources.set(source.key(), source);
+  for (const JsonNode& source : own.children()) sources.set(source.key(), source);
+  return sources;
+}
+
 /// Names come from scenario files; they must not lead out of the folder.
 bool is_file_name(const std::string& name) {
   return !name.empty() && name[0] != '.' &&
@@ -82,17 +92,51 @@ const char* name_of(PresetKind kind) {
 
 void Preset::describe(Fields& f) {
   f.required().field("title", title, "what it is, in one line");
+  f.optional("base", base, "name of a preset of its kind that this is merged over");
   f.required().any("values", values, {"object"}, "as in a scenario");
   f.required().any("sources", sources, {"object"},
                    "path in values -> where the number is published, or that it is an assumption");
 }
 
-Preset read_preset(const JsonNode& document, PresetKind kind) {
+ConfigError unknown_preset(const JsonNode& name, const std::string& path, PresetKind kind,
+                           const std::vector<std::string>& known) {
+  ConfigError::Detail detail;
+  detail.file = name.file();
+  detail.line = name.line();
+  detail.path = path;
+  detail.found = "unknown " + std::string(name_of(kind)) + " preset " + in_quotes(name.text());
+  detail.nearest = nearest_of(name.text(), known);
+  if (detail.nearest.empty() && !known.empty()) detail.found += "; known: " + one_of_text(known);
+  return ConfigError(std::move(detail));
+}
+
+Preset PresetSource::read(const JsonNode& file, PresetKind kind, std::vector<std::string>& chain) {
   Preset preset;
-  read_config(document, preset);
-  with_config(kind, [&](ConfigRef config) { read_config(*preset.values, config, "values"); });
+  read_config(file, preset);
   check_sources(*preset.sources, *preset.values);
+  if (preset.base) {
+    const JsonNode& name = *file.find("base");
+    if (std::find(chain.begin(), chain.end(), *preset.base) != chain.end())
+      throw error_at(name, "base", "", "leads back to " + in_quotes(*preset.base));
+    const std::optional<JsonNode> below = document(kind, *preset.base);
+    if (!below) throw unknown_preset(name, "base", kind, names(kind));
+    chain.push_back(*preset.base);
+    const Preset base = read(*below, kind, chain);
+    JsonNode values = *base.values;
+    merge_patch(values, *preset.values);
+    preset.sources = std::make_shared<const JsonNode>(
+        merged_sources(*base.sources, *preset.values, *preset.sources));
+    preset.values = std::make_shared<const JsonNode>(std::move(values));
+  }
+  with_config(kind, [&](ConfigRef config) { read_config(*preset.values, config, "values"); });
   return preset;
+}
+
+std::shared_ptr<const Preset> PresetSource::find(PresetKind kind, const std::string& name) {
+  const std::optional<JsonNode> file = document(kind, name);
+  if (!file) return nullptr;
+  std::vector<std::string> chain{name};
+  return std::make_shared<const Preset>(read(*file, kind, chain));
 }
 
 JsonNode preset_schema(PresetKind kind) {
@@ -106,16 +150,15 @@ JsonNode preset_schema(PresetKind kind) {
   return schema;
 }
 
-std::shared_ptr<const Preset> PresetDirectories::find(PresetKind kind, const std::string& name) {
-  if (!is_file_name(name)) return nullptr;
+std::optional<JsonNode> PresetDirectories::document(PresetKind kind, const std::string& name) {
+  if (!is_file_name(name)) return std::nullopt;
   for (const std::string& directory : directories_) {
     const std::filesystem::path file =
         std::filesystem::path(directory) / name_of(kind) / (name + ".json");
     std::error_code ignored;
-    if (std::filesystem::exists(file, ignored))
-      return std::make_shared<const Preset>(read_preset(read_json_file(file.string()), kind));
+    if (std::filesystem::exists(file, ignored)) return read_json_file(file.string());
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 std::vector<std::string> PresetDirectories::names(PresetKind kind) {

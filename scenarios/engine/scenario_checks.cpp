@@ -33,6 +33,7 @@ class Checker {
     check_topology();
     check_link_layer();
     check_tags();
+    check_pcie_switches();
     check_faults();
     for (std::size_t i = 0; i < scenario_.workload.size(); ++i)
       check_workload_entry(scenario_.workload[i], "workload." + std::to_string(i));
@@ -135,13 +136,65 @@ class Checker {
       const Bytes request = host.config.pcie.max_read_request;
       for (std::size_t n = 0; n < host.nics.size(); ++n) {
         const std::uint64_t needed = divide_up(Bytes(Packet::kMaxPayloadBytes), request);
-        const std::uint32_t tags = host.nics[n].config.pcie.tags;
+        const std::uint32_t tags =
+            std::min(host.nics[n].config.pcie.tags, host.config.pcie.max_tags());
         if (tags < needed)
           fail("hosts." + std::to_string(i) + ".nics." + std::to_string(n) + ".pcie.tags",
                std::to_string(tags) + " tags cannot carry a read of 4 KiB in requests of " +
                    to_text(request) + "; at least " + std::to_string(needed) + " are needed");
       }
     }
+  }
+
+  /// Each device that stands under a switch must be there.
+  void check_pcie_switches() const {
+    for (std::size_t i = 0; i < scenario_.hosts.size(); ++i) {
+      const HostSpec& host = scenario_.hosts[i];
+      if (!host.config.pcie_switch) continue;
+      const std::vector<std::string> known = devices_of(host);
+      const std::vector<std::string>& named = host.config.pcie_switch->devices;
+      for (std::size_t n = 0; n < named.size(); ++n)
+        if (std::find(known.begin(), known.end(), named[n]) == known.end())
+          fail("hosts." + std::to_string(i) + ".pcie_switch.devices." + std::to_string(n),
+               "unknown device " + in_quotes(named[n]) + "; known: " + one_of_text(known),
+               nearest_of(named[n], known));
+    }
+  }
+
+  static std::vector<std::string> devices_of(const HostSpec& host) {
+    std::vector<std::string> devices;
+    for (std::size_t n = 0; n < host.nics.size(); ++n) devices.push_back("nic" + std::to_string(n));
+    for (std::size_t n = 0; n < host.config.gpus.size(); ++n)
+      devices.push_back("gpu" + std::to_string(n));
+    return devices;
+  }
+
+  const HostSpec& host_of(const std::string& machine) const {
+    for (const HostSpec& host : scenario_.hosts)
+      for (const std::string& name : host.machine_names())
+        if (name == machine) return host;
+    return scenario_.hosts.front();
+  }
+
+  /// Where the two regions of a pair stand.
+  void check_memories(WorkloadSpec& workload, const std::string& path) const {
+    if (!workload.from_memory) workload.from_memory = workload.memory;
+    if (!workload.to_memory) workload.to_memory = workload.memory;
+    check_memory(workload.from_memory, workload.from, path,
+                 workload.memory == workload.from_memory ? "memory" : "from_memory");
+    check_memory(workload.to_memory, workload.to, path,
+                 workload.memory == workload.to_memory ? "memory" : "to_memory");
+  }
+
+  void check_memory(const std::optional<std::string>& memory, const std::string& host,
+                    const std::string& path, const char* key) const {
+    if (!memory || *memory == kHostMemory) return;
+    std::vector<std::string> known{kHostMemory};
+    for (std::size_t n = 0; n < host_of(host).config.gpus.size(); ++n)
+      known.push_back("gpu" + std::to_string(n));
+    if (std::find(known.begin(), known.end(), *memory) == known.end())
+      fail(join_path(path, key), "host " + in_quotes(host) + " has no memory " +
+                                     in_quotes(*memory) + "; known: " + one_of_text(known));
   }
 
   /// Rules without a name have none to clash with.
@@ -245,6 +298,7 @@ class Checker {
     workload.to = one_host(workload.to_rule, path + ".to", "host at the other end");
     if (workload.from == workload.to)
       fail(path + ".to", "loopback is not supported: `from` and `to` are the same host");
+    check_memories(workload, path);
     check_workload(document_, path, workload, scenario_.fabric, scenario_.tag_bytes() + telemetry_);
   }
 

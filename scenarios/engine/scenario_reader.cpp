@@ -98,18 +98,8 @@ void merge_preset(JsonNode& node, const std::string& path, PresetKind kind, Pres
   const JsonNode* name = node.find("preset");
   if (name != nullptr && name->is_string()) {
     const std::shared_ptr<const Preset> preset = presets.find(kind, name->text());
-    if (preset == nullptr) {
-      const std::vector<std::string> known = presets.names(kind);
-      ConfigError::Detail detail;
-      detail.file = name->file();
-      detail.line = name->line();
-      detail.path = join_path(path, "preset");
-      detail.found = "unknown " + std::string(name_of(kind)) + " preset " + in_quotes(name->text());
-      detail.nearest = nearest_of(name->text(), known);
-      if (detail.nearest.empty() && !known.empty())
-        detail.found += "; known: " + one_of_text(known);
-      throw ConfigError(std::move(detail));
-    }
+    if (preset == nullptr)
+      throw unknown_preset(*name, join_path(path, "preset"), kind, presets.names(kind));
     merge_patch(merged, *preset->values);
   }
   merged.set_place(node);

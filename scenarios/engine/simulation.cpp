@@ -197,7 +197,7 @@ class Simulation {
       landed.least += part.least;
       landed.exact = landed.exact && part.exact;
     }
-    const Bytes written = server.host->memory().written(DmaPurpose::kPayload);
+    const Bytes written = server.host->written(DmaPurpose::kPayload);
     if (landed.exact ? written != landed.least : written < landed.least)
       violation("conservation", "host." + server.name + ".memory",
                 std::to_string(written.count()) + " B of payload were written, " +
@@ -238,7 +238,7 @@ class Simulation {
       workload->report(collector);
       workload->add_flows(result_.flows);
     }
-    result_.notes = system_.fabric().notes();
+    result_.notes = system_.notes();
     if (pauses_) result_.pauses = pauses_->take();
     check_sequences();
     collector.add("run.end", static_cast<std::uint64_t>(result_.end.ps()), Unit::kPicoseconds,

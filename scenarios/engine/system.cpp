@@ -94,8 +94,10 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
                            cable.mtu,
                            cable.response_time,
                            scenario.fabric.infiniband.value_or(CreditConfig{})};
+    NicConfig config = spec.nics[i].config;
+    config.pcie.tags = std::min(config.pcie.tags, spec.config.pcie.max_tags());
     auto nic = with_path_prefix("hosts." + spec.name + ".nics." + std::to_string(i) + ".", [&] {
-      return std::make_unique<Nic>(name.c_str(), wiring, spec.nics[i].config);
+      return std::make_unique<Nic>(name.c_str(), wiring, config);
     });
     PcieLink& pcie = server.host->pcie(static_cast<unsigned>(i));
     nic->dma.bind(pcie.dma_socket);
@@ -193,6 +195,22 @@ std::vector<System::Finding> System::findings() const {
                               " takes for lossless: this switch does not pause it"});
   }
   return findings;
+}
+
+std::vector<std::string> System::notes() const {
+  std::vector<std::string> notes;
+  for (const Server& server : servers_) {
+    const PcieConfig& pcie = server.host->config().pcie;
+    const auto text = [](std::uint32_t generation, std::uint32_t lanes) {
+      return "Gen" + std::to_string(generation) + " x" + std::to_string(lanes);
+    };
+    if (pcie.is_trained_down())
+      notes.push_back("host." + server.name + ": the PCIe link of its NICs runs at " +
+                      text(pcie.active_generation(), pcie.active_lanes()) + ", below its " +
+                      text(pcie.generation, pcie.lanes));
+  }
+  for (std::string& note : fabric_->notes()) notes.push_back(std::move(note));
+  return notes;
 }
 
 std::vector<PauseStorm> System::pause_storms() const {

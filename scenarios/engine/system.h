@@ -55,6 +55,8 @@ class System : public sc_core::sc_module {
     std::string text;
   };
   std::vector<Finding> findings() const;
+  /// What to know of the machines and the network: links that were trained down, and the fabric's.
+  std::vector<std::string> notes() const;
   /// Ports that were paused for as long as a watchdog looks for, the first to be so first.
   std::vector<PauseStorm> pause_storms() const;
   void report(MetricSink& sink);

@@ -139,6 +139,25 @@ class WorkloadChecker {
     check_lists();
     check_regions();
     interpret_inline();
+    check_memory_path();
+  }
+
+  void check_memory_path() const {
+    require(!w_.gpu_of(w_.from) || w_.inline_up_to == Bytes(0), "inline",
+            "the CPU would have to read what stands in a GPU's memory; leave it out");
+    if (w_.path == GpuPath::kDirect) return;
+    require(w_.gpu_of(w_.from) || w_.gpu_of(w_.to), "path",
+            "needs a GPU's memory; without one leave it out");
+    require(has_one_way_data(w_.operation), "path",
+            "other than \"direct\" it is for \"write\", \"write_imm\", \"send\" and \"send_imm\"");
+    require(!w_.gpu_of(w_.to) || takes_receive(w_.operation), "path",
+            "`to` can copy into its GPU only what it is told of: \"write_imm\", \"send\" or "
+            "\"send_imm\"");
+  }
+
+  static bool has_one_way_data(Operation operation) {
+    return operation == Operation::kWrite || operation == Operation::kWriteImm ||
+           operation == Operation::kSend || operation == Operation::kSendImm;
   }
 
   void check_sizes() const {
@@ -313,6 +332,10 @@ class WorkloadChecker {
     refuse_pair_key(w_.inline_rule == nullptr, "inline");
     refuse_pair_key(w_.remote_offset == untouched.remote_offset, "remote_offset");
     refuse_pair_key(w_.local_offset == untouched.local_offset, "local_offset");
+    refuse_pair_key(!w_.memory, "memory");
+    refuse_pair_key(!w_.from_memory, "from_memory");
+    refuse_pair_key(!w_.to_memory, "to_memory");
+    refuse_pair_key(w_.path == untouched.path, "path");
     refuse_pair_key(w_.fence == untouched.fence, "fence");
     refuse_pair_key(w_.receiver_delay == untouched.receiver_delay, "receiver_delay");
     refuse_pair_key(w_.remote_write == untouched.remote_write, "remote_write");

@@ -36,6 +36,12 @@ const char* name_of(Operation operation) {
   return kNames[static_cast<unsigned>(operation)];
 }
 
+std::optional<unsigned> WorkloadSpec::gpu_of(const std::string& host) const {
+  const std::optional<std::string>& where = host == from ? from_memory : to_memory;
+  if (!where || *where == kHostMemory) return std::nullopt;
+  return static_cast<unsigned>(std::stoul(where->substr(std::string("gpu").size())));
+}
+
 void WorkloadSpec::describe(Fields& f) {
   describe_connection(f);
   describe_pairs(f);
@@ -152,6 +158,14 @@ void WorkloadSpec::describe_pairs(Fields& f) {
              "from the place of one message in a region to the next; size if not given");
   f.field("inline_receive", inline_receive,
           "received messages of up to 32 B stand in their completion entry, with no buffer write");
+  f.optional("memory", memory, "where the regions stand: \"host\", or a GPU of the host, \"gpu0\"");
+  f.optional("from_memory", from_memory, "where that of `from` stands, if not as `memory` says");
+  f.optional("to_memory", to_memory, "where that of `to` stands, if not as `memory` says");
+  f.choice(
+      "path", path,
+      {{"direct", GpuPath::kDirect}, {"staged", GpuPath::kStaged}, {"cpu_copy", GpuPath::kCpuCopy}},
+      "how a GPU's memory is reached: by the NIC itself, or through a buffer in host memory that "
+      "the GPU's copy engine, or the program's core, copies from or to");
   f.field("fence", fence, "every work request waits for earlier READs and atomics");
   f.choice("completion", completion,
            {{"polling", CompletionMode::kPolling}, {"events", CompletionMode::kEvents}},

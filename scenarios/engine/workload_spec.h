@@ -84,6 +84,15 @@ enum class TargetFault : std::uint8_t {
   kQpDestroy,
 };
 
+/// The memory that regions stand in unless a workload says otherwise.
+inline constexpr const char* kHostMemory = "host";
+/// How RDMA gets at a GPU's memory.
+enum class GpuPath : std::uint8_t {
+  kDirect,   ///< the NIC reads and writes it (GPUDirect RDMA)
+  kStaged,   ///< through a buffer in host memory, copied by the GPU
+  kCpuCopy,  ///< the same, copied by the program's core
+};
+
 /// Which of a host's NICs its flows take.
 enum class NicChoice : std::uint8_t { kFirst, kRoundRobin };
 
@@ -173,6 +182,10 @@ struct WorkloadSpec {
   std::uint32_t regions = 1;     ///< that each side's memory is registered as
   std::optional<Bytes> spacing;  ///< from one place to the next
   bool inline_receive = false;
+  std::optional<std::string> memory;
+  std::optional<std::string> from_memory;  ///< once checked, `memory` if it says nothing
+  std::optional<std::string> to_memory;
+  GpuPath path = GpuPath::kDirect;
   bool fence = false;
   CompletionMode completion = CompletionMode::kPolling;
   Time receiver_delay;
@@ -212,6 +225,8 @@ struct WorkloadSpec {
 
   void describe(Fields& f);
 
+  /// The number of the GPU that a side's region stands in, if it does.
+  std::optional<unsigned> gpu_of(const std::string& host) const;
   /// What a message carries.
   Bytes payload() const { return is_local(operation) ? Bytes(0) : size; }
   /// From one message's place in a region to the next one's.

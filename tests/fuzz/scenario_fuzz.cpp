@@ -13,12 +13,13 @@ namespace {
 /// One preset of each kind, "p", which sets nothing.
 class EmptyPresets final : public PresetSource {
  public:
-  std::shared_ptr<const Preset> find(PresetKind kind, const std::string& name) override {
-    if (name != "p") return nullptr;
-    const JsonNode document = parse_json(R"({"title": "", "values": {}, "sources": {}})", "p");
-    return std::make_shared<const Preset>(read_preset(document, kind));
-  }
   std::vector<std::string> names(PresetKind /*kind*/) override { return {"p"}; }
+
+ private:
+  std::optional<JsonNode> document(PresetKind /*kind*/, const std::string& name) override {
+    if (name != "p") return std::nullopt;
+    return parse_json(R"({"title": "", "values": {}, "sources": {}})", "p");
+  }
 };
 
 }  // namespace

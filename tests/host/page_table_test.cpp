@@ -39,6 +39,36 @@ TEST_CASE("Mapped pages translate to their frames at every offset") {
   }
 }
 
+TEST_CASE("A GPU's memory is mapped in its own pages, loaded and stored there and given back") {
+  Process p;
+  GpuConfig config;
+  config.memory = Bytes(8 << 20);
+  Gpu gpu(config, 0);
+  const auto start = p.pages.map(Bytes(3 << 20), gpu);
+  REQUIRE(start);
+  const PageTable::Mapping* mapping = p.pages.find(*start, Bytes(4 << 20));
+  REQUIRE(mapping != nullptr);
+  CHECK(mapping->gpu == &gpu);
+  CHECK(mapping->page_size == PageSize::k2MiB);
+  REQUIRE(mapping->frames.size() == 2);
+  for (const PhysicalAddress frame : mapping->frames) {
+    CHECK(gpu.contains(frame, Gpu::kPageBytes));
+    CHECK_FALSE(p.memory.contains(frame, Bytes(1)));
+  }
+  const std::vector<std::uint8_t> in{1, 2, 3, 4};
+  const VirtualAddress across(start->value() + (2 << 20) - 2);
+  CHECK(p.pages.store(across, in.data(), in.size()));
+  std::vector<std::uint8_t> out(4);
+  CHECK(p.pages.load(across, out.data(), out.size()));
+  CHECK(out == in);
+  gpu.load(mapping->frames[1], out.data(), 2);
+  CHECK(out[0] == 3);
+  CHECK(out[1] == 4);
+  CHECK_FALSE(p.pages.map(Bytes(6 << 20), gpu));
+  CHECK(p.pages.unmap(*start));
+  CHECK(p.pages.map(Bytes(8 << 20), gpu));
+}
+
 TEST_CASE("Loads and stores cross pages and refuse what is not mapped") {
   Process p;
   const auto start = p.pages.map(Bytes(3 * 4096), PageSize::k4KiB);

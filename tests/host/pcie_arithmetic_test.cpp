@@ -201,6 +201,16 @@ TEST_CASE("A doorbell and the fetch of ten 128 B WQEs are 1534 B from CPU to NIC
   CHECK(split_write(format, kAligned, 64_B).link_bytes * 20 == 1800_B);
 }
 
+TEST_CASE("Gen3 x16 lets 105 M/s of 128 B WQEs be fetched and 87.5 M/s be stored") {
+  const PcieFormat format = PcieFormat::atc16();
+  const double bytes_per_second = pcie_raw_rate(3, 16).as_gbps() * 1e9 / 8;
+  const auto millions = [&](Bytes link_bytes) {
+    return bytes_per_second / static_cast<double>(link_bytes.count()) / 1e6;
+  };
+  CHECK(millions(split_completion(format, kAligned, 128_B).link_bytes) == printed(105.03));
+  CHECK(millions(split_write(format, kAligned, 64_B).link_bytes * 2) == printed(87.52));
+}
+
 TEST_CASE("Splitting agrees with a plain loop at any address and size") {
   std::mt19937 random(1);
   for (int i = 0; i < 20000; ++i) {

@@ -16,11 +16,7 @@ class Twin {
  public:
   void insert(std::int64_t time, std::uint64_t rank) {
     const std::uint64_t order = rank << 60 | ++sequence_;
-    TimeWheel::Entry entry;
-    entry.time = time;
-    entry.order = order;
-    entry.callback.argument = order;
-    wheel_.insert(entry);
+    wheel_.insert(time, order, nullptr, nullptr, order);
     expected_.insert({time, order});
   }
 

@@ -113,6 +113,44 @@ TEST_CASE("presets are checked where they are written") {
             .find("host/p:1: values.nic: unknown key") == 0);
 }
 
+TEST_CASE("a preset with a base tells only what differs, and drops the sources of that") {
+  TextPresets source = presets();
+  source.texts["host/old"] =
+      R"({"title": "old", "values": {"memory": {"page_size": "2 MiB", "size": "8 GiB"},
+                                      "pcie": {"generation": 2}},
+          "sources": {"memory.page_size": "a", "memory.size": "b", "pcie.generation": "c"}})";
+  source.texts["host/new"] =
+      R"({"title": "new", "base": "old", "values": {"memory": {"page_size": "1 GiB"}},
+          "sources": {"memory.page_size": "d"}})";
+  source.texts["host/newest"] =
+      R"({"title": "newest", "base": "new", "values": {"pcie": {"generation": 4}}, "sources": {}})";
+  const auto preset = source.find(PresetKind::kHost, "newest");
+  CHECK(preset->title == "newest");
+  CHECK(preset->sources->find("memory.page_size")->text() == "d");
+  CHECK(preset->sources->find("memory.size")->text() == "b");
+  CHECK(preset->sources->find("pcie.generation") == nullptr);
+  const HostConfig config =
+      read(text_of(R"([{"name": "A", "preset": "newest"}, {"name": "B"}])", kWorkload), {}, source)
+          .hosts[0]
+          .config;
+  CHECK(config.memory.page_size == 1_GiB);
+  CHECK(config.memory.size == 8_GiB);
+  CHECK(config.pcie.generation == 4);
+}
+
+TEST_CASE("a base that is not there or leads back is an error of the preset's file") {
+  TextPresets source = presets();
+  const std::string text = text_of(R"([{"name": "A", "preset": "p"}, {"name": "B"}])", kWorkload);
+  source.texts["host/p"] = R"({"title": "t", "base": "q", "values": {}, "sources": {}})";
+  CHECK(failure(text, {}, source) ==
+        "host/p:1: base: unknown host preset \"q\", did you mean \"p\"?");
+  source.texts["host/q"] = R"({"title": "t", "base": "p", "values": {}, "sources": {}})";
+  CHECK(failure(text, {}, source) == "host/q:1: base: leads back to \"p\"");
+  source.texts["host/q"] = R"({"title": "t", "values": {"memroy": 1}, "sources": {}})";
+  CHECK(failure(text, {}, source) ==
+        "host/q:1: values.memroy: unknown key, did you mean \"memory\"?");
+}
+
 TEST_CASE("a preset's name cannot lead out of its folder") {
   PresetDirectories directories({"scenarios/presets"});
   for (const char* name : {"", ".", "..", "../host/x", "/etc/passwd", "a/b", "a\\b"})

@@ -201,3 +201,48 @@ TEST_CASE("a region of atomics has a place for every answer that may come") {
       "operation": "fetch_add", "size": "8 B", "queue_pairs": 2, "queue_depth": 4}])"));
   CHECK(scenario.workload[0].region_size() == 64_B);
 }
+
+TEST_CASE("where regions stand is checked against the GPUs that hosts have") {
+  const auto with_gpu = [](const std::string& more) {
+    return failure(text_of(R"([{"name": "A", "gpus": [{}]}, {"name": "B", "gpus": [{}]}])",
+                           R"([{"name": "w0", "from": "A", "to": "B", )" + more + "}]"));
+  };
+  CHECK(with_gpu(R"("memory": "gpu0")") == "no error");
+  CHECK(with_gpu(R"("memory": "gpu0", "to_memory": "host")") == "no error");
+  CHECK(with_gpu(R"("memory": "gpu1")") ==
+        "x.json:1: workload.0.memory: host \"A\" has no memory \"gpu1\"; known: host or gpu0");
+  CHECK(workload_failure(R"("to_memory": "gpu0")") ==
+        "x.json:1: workload.0.to_memory: host \"B\" has no memory \"gpu0\"; known: host");
+  CHECK(with_gpu(R"("memory": "gpu0", "path": "staged")") ==
+        "x.json:1: workload.0.path: `to` can copy into its GPU only what it is told of: "
+        "\"write_imm\", \"send\" or \"send_imm\"");
+  CHECK(with_gpu(R"("memory": "gpu0", "path": "staged", "operation": "send")") == "no error");
+  CHECK(with_gpu(R"("path": "staged")") ==
+        "x.json:1: workload.0.path: needs a GPU's memory; without one leave it out");
+  CHECK(with_gpu(R"("memory": "gpu0", "size": "64 B", "inline": true)") ==
+        "x.json:1: workload.0.inline: the CPU would have to read what stands in a GPU's memory; "
+        "leave it out");
+  CHECK(with_gpu(R"("pattern": "perftest", "test": "ib_write_bw", "memory": "gpu0")") ==
+        "x.json:1: workload.0.memory: belongs to the pattern \"pairs\"");
+}
+
+TEST_CASE("a device under a PCIe switch must be one of its host") {
+  const auto with_devices = [](const std::string& devices) {
+    return failure(
+        text_of(R"([{"name": "A", "pcie_switch": {"devices": )" + devices + R"(}}, {"name": "B"}])",
+                kWorkload));
+  };
+  CHECK(with_devices(R"(["nic0"])") == "no error");
+  CHECK(with_devices(R"(["nic0", "gpu0"])") ==
+        "x.json:1: hosts.0.pcie_switch.devices.1: unknown device \"gpu0\"; known: nic0");
+}
+
+TEST_CASE("a link cannot be trained above what it is") {
+  const auto trained = [](const std::string& how) {
+    return failure(text_of(R"([{"name": "A", "pcie": {"trained": )" + how + R"(}}, {"name": "B"}])",
+                           kWorkload));
+  };
+  CHECK(trained(R"({"generation": 3, "lanes": 4})") == "no error");
+  CHECK(trained(R"({"generation": 4, "lanes": 4})") ==
+        "x.json:1: hosts.0.pcie.trained: must not be above generation and lanes");
+}

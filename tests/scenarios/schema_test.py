@@ -46,7 +46,7 @@ def main():
             sorted(SCENARIOS.glob("bench/*.json")):
         files += 1
         found += problems(path, scenario)
-    for kind in ("host", "nic", "link"):
+    for kind in ("host", "nic", "switch", "link", "congestion_control"):
         preset = json.loads((shipped / f"{kind}_preset.schema.json").read_text())
         for path in sorted(SCENARIOS.glob(f"presets/{kind}/*.json")):
             files += 1

@@ -213,3 +213,35 @@ TEST_CASE("metrics stand under the host, its NIC and the link's direction, each 
   CHECK(metrics.values.at("host.B.nic0.pcie.written.payload") == 1000);
   CHECK(metrics.values.at("host.A.nic0.pcie.written.payload") == 0);
 }
+
+TEST_CASE("a PCIe link that was trained down is noted, one that was not is not") {
+  Scenario scenario = two_servers();
+  CHECK(System("whole", scenario).notes().empty());
+  scenario.hosts[1].config.pcie.trained = PcieTraining{2, 4};
+  const std::vector<std::string> notes = System("down", scenario).notes();
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0] == "host.B: the PCIe link of its NICs runs at Gen2 x4, below its Gen3 x8");
+}
+
+TEST_CASE("a GPU takes what a NIC writes to it, and the host's count knows") {
+  Scenario scenario = two_servers();
+  scenario.hosts[1].config.gpus.resize(1);
+  scenario.workload.resize(1);
+  WorkloadSpec& spec = scenario.workload[0];
+  spec.name = "write";
+  spec.from = "A";
+  spec.to = "B";
+  spec.size = Bytes(1000);
+  spec.to_memory = "gpu0";
+  System system("gpu", scenario);
+  PairWorkload workload(system, spec, scenario, 0, 0, nullptr, nullptr);
+  system.scheduler().run_until(1_ms);
+  CHECK(workload.finished());
+  std::vector<Violation> violations;
+  workload.verify(violations);
+  CHECK(violations.empty());
+  Host& host = *system.server("B").host;
+  CHECK(host.memory().written(DmaPurpose::kPayload) == Bytes(0));
+  CHECK(host.gpu(0).written(DmaPurpose::kPayload) == Bytes(1000));
+  CHECK(host.written(DmaPurpose::kPayload) == Bytes(1000));
+}

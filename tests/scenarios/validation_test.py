@@ -8,11 +8,18 @@ import subprocess
 import sys
 import tempfile
 
-ROWS = {"N1", "N2", "N5", "N7", "P53", "T4 512 B", "T4 1 KiB", "T4 2 KiB", "T4 4 KiB", "T4 8 KiB",
-        "T4 64 B (calibration)", "T7 8 B (calibration)", "F1 frame", "F1 100G", "F2 100G",
+ROWS = {"N1", "N2", "N5", "N7", "P53", "T4 write_bw 512 B", "T4 write_bw 1K", "T4 write_bw 2K",
+        "T4 write_bw 4K", "T4 write_bw 8K", "T4 write_bw 64 B (calibration)",
+        "T7 8 B (calibration)", "T7 write_lat 8 B (calibration)", "T1 write_lat 2 B (calibration)",
+        "T2 write_lat 2 B (calibration)", "P22 write", "P22 read", "L1 T1", "L1 T2", "L2 T1", "L2 T2",
+        "L3 T1", "L3 T7", "L4 T1 4K", "L4 T2 4K", "L5", "L6", "L7", "L8 T1 64K to 1M",
+        "L8 T2 4K to 64K", "L9 T1", "L9 T2", "L10", "L11 p99 write_lat", "L11 p999 write_lat",
+        "T8 send_lat 4K", "T10 write_4m_2qp", "F1 frame", "F1 100G", "F2 100G",
         "F3 spectrum1 100G 100 m", "F5 100G 100 m MTU 9216", "F6", "F8 (recalled)", "F20 100 m",
-        "F20 5 m", "F21", "F22", "B2 1 port, the first", "B2 8 ports, the last", "L10", "N3",
-        "S3 flooded", "S3 dropped", "S4 standstill", "S4 NIC watchdog", "S4 switch watchdog"}
+        "F20 5 m", "F21", "F22", "B2 1 port, the first", "B2 8 ports, the last", "N3",
+        "S3 flooded", "S3 dropped", "S4 standstill", "S4 NIC watchdog", "S4 switch watchdog",
+        "P8 Gen3 x8 MPS 256", "P9 Gen5 x16 MPS 256", "P20 host to card", "P20 card to host",
+        "P22 PCIe-bound", "G1 bandwidth", "G1 latency", "G3 (calibration)"}
 
 
 def main():

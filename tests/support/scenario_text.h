@@ -4,7 +4,7 @@
 #pragma once
 
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,18 +19,20 @@ class TextPresets final : public PresetSource {
  public:
   std::map<std::string, std::string> texts;  ///< "kind/name" -> file
 
-  std::shared_ptr<const Preset> find(PresetKind kind, const std::string& name) override {
-    const std::string file = std::string(name_of(kind)) + '/' + name;
-    const auto it = texts.find(file);
-    if (it == texts.end()) return nullptr;
-    return std::make_shared<const Preset>(read_preset(parse_json(it->second, file), kind));
-  }
   std::vector<std::string> names(PresetKind kind) override {
     std::vector<std::string> names;
     const std::string folder = std::string(name_of(kind)) + '/';
     for (const auto& [file, text] : texts)
       if (file.rfind(folder, 0) == 0) names.push_back(file.substr(folder.size()));
     return names;
+  }
+
+ private:
+  std::optional<JsonNode> document(PresetKind kind, const std::string& name) override {
+    const std::string file = std::string(name_of(kind)) + '/' + name;
+    const auto it = texts.find(file);
+    if (it == texts.end()) return std::nullopt;
+    return parse_json(it->second, file);
   }
 };
 

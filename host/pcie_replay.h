@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// TLPs that arrive damaged on one direction of a PCIe link, and what sending them again costs (PCIe
+// Base Specification 3.6): the receiver drops the TLP and all behind it and answers with a NAK, the
+// sender goes back to it. So the wire loses the way there, the NAK's way back and the TLP itself.
+//
+// Models: which TLP is damaged (every n-th, or at random by a bit error rate), the wire time lost,
+// as bytes in front of the train that the TLP is of. Approximates: the loss is known when the train
+// is queued and is one for all damaged TLPs of a train that is shorter than the round trip; streams
+// that take turns with the train during the replay are held up by its length, not stopped. A read
+// request is late by the loss instead of lengthened. Ignores: NAKs that are damaged themselves (the
+// replay timer), retraining after four replays, the same TLP damaged twice.
+#pragma once
+
+#include <cstdint>
+
+#include "host/pcie_train.h"
+#include "model/config_reader.h"
+#include "model/metrics.h"
+#include "model/random.h"
+#include "model/units.h"
+
+namespace rnicsim {
+
+struct PcieReplayConfig {
+  std::uint64_t every = 0;
+  double bit_error_rate = 0;
+  void describe(Fields& fields);
+};
+
+class PcieReplay {
+ public:
+  /// round_trip: a TLP's way and its NAK's, besides the time of the bytes.
+  PcieReplay(const PcieReplayConfig& config, const ByteTime& byte_time, Time round_trip);
+
+  bool active() const { return config_.every != 0 || config_.bit_error_rate > 0; }
+  /// Damages TLPs of a train that is about to be queued, and makes it longer by what that costs.
+  void damage(Train& train);
+  void report(const MetricScope& scope) const;
+
+ private:
+  std::uint32_t damaged(const Train& train);
+
+  PcieReplayConfig config_;
+  ByteTime byte_time_;
+  std::uint32_t round_trip_bytes_;
+  Random random_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t count_ = 0;
+  Bytes lost_;
+};
+
+}  // namespace rnicsim
