@@ -349,8 +349,11 @@ Workload::Landed PairWorkload::landed_at(const std::string& host) const {
     landed.exact = !disturbed;
   } else if (host == spec_.to) {
     const bool lossy = spec_.transport != Transport::kRc;
+    // What stands in a completion entry, the program copies.
+    const bool in_entry =
+        spec_.inline_receive && !elided_ && spec_.size <= Bytes(abi::Cqe::kInlineBytes);
     if (is_send(spec_.operation))
-      landed.least = received_.bytes();
+      landed.least = in_entry ? Bytes(0) : received_.bytes();
     else if (!brings_data(spec_.operation) && !(lossy && disturbed))
       landed.least = ledger_.delivered();
     landed.exact = !disturbed || (ledger_.unsuccessful() == 0 && !lossy);
