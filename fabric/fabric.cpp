@@ -290,6 +290,30 @@ std::string Fabric::obstacle(std::uint32_t from, std::uint32_t to, std::uint8_t 
   return {};
 }
 
+std::set<std::string> Fabric::switch_ports() const {
+  std::set<std::string> names;
+  for (std::uint32_t node = topology_.end_points(); node < topology_.nodes().size(); ++node)
+    for (std::uint32_t port = 0; port < topology_.node(node).links.size(); ++port)
+      names.insert("fabric." + topology_.name_of({node, port}));
+  return names;
+}
+
+std::set<std::string> Fabric::switch_ports_between(std::uint32_t from, std::uint32_t to) const {
+  std::set<std::string> names;
+  std::vector<std::uint32_t> nodes = {topology_.peer({from, 0}).node};
+  std::vector<bool> seen(topology_.nodes().size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::uint32_t node = nodes[i];
+    if (seen[node] || !topology_.node(node).is_switch) continue;
+    seen[node] = true;
+    for (const std::uint16_t port : routes_.ports(node, to)) {
+      names.insert("fabric." + topology_.name_of({node, port}));
+      nodes.push_back(topology_.peer({node, port}).node);
+    }
+  }
+  return names;
+}
+
 std::string Fabric::deadlock() const {
   const std::vector<PausedPort> cycle = find_pause_cycle(topology_, switches_);
   std::string text;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,10 @@ class Fabric {
   };
   /// The cables of Routes::first_path; empty if there is no way.
   std::vector<Hop> first_path(std::uint32_t from_nic, std::uint32_t to_nic) const;
+  /// Names of the ports of switches, as metrics begin with them: those of all, and those on any of
+  /// the shortest ways.
+  std::set<std::string> switch_ports() const;
+  std::set<std::string> switch_ports_between(std::uint32_t from_nic, std::uint32_t to_nic) const;
   /// Where NIC n sends to.
   PacketSink& entry(std::uint32_t nic);
   /// Where NIC n receives.

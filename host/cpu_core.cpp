@@ -34,18 +34,35 @@ void CpuConfig::describe(Fields& f) {
   f.field("cores", cores, range(1, 1024), "number of cores");
   f.field("copy_bytes_per_cycle", copy_bytes_per_cycle, range(1, 64),
           "payload bytes that a core copies per cycle");
+  f.optional("tick", tick, "the kernel's timer tick, which what runs on a core waits for");
 }
 
 Time CpuCore::occupy(Time earliest, CpuPlane plane, CpuCategory category, Cycles cycles) {
-  const Time start = std::max(earliest, work_end_);
-  note_wait(start - earliest);
-  account_polling(start);
+  const Time mine = std::max(earliest, work_end_);
+  note_wait(mine - earliest);
+  account_polling(mine);
+  const Time start = free_from(mine);
   const Time duration = clock_.duration(cycles);
   usage_.add(plane, category, duration, cycles);
   busy_ += duration;
-  work_end_ = start + duration;
+  if (plane == CpuPlane::kData) data_work_ += duration;
+  work_end_ = end_of(start, duration);
   accounted_ = std::max(accounted_, work_end_);
   return work_end_;
+}
+
+Time CpuCore::free_from(Time at) {
+  if (!tick_) return at;
+  const Time free = tick_->free_from(at);
+  ticked_ += free - at;
+  return free;
+}
+
+Time CpuCore::end_of(Time start, Time duration) {
+  if (!tick_) return start + duration;
+  const Time end = tick_->end_of(start, duration);
+  ticked_ += end - start - duration;
+  return end;
 }
 
 void CpuCore::begin_polling(CpuPlane plane, Time at) {
@@ -90,6 +107,7 @@ void CpuCore::report(const MetricScope& scope) {
   scope.time("busy", busy(), "time in which the core did work, polling included");
   scope.time("stalled.other_program", waited_,
              "time that programs waited for the core while another had it");
+  if (tick_) scope.time("stalled.tick", ticked_, "time that work and polls waited for ticks");
   scope.count("occupancy.max", most_wanting_, "most programs that wanted the core at once");
 }
 
@@ -144,10 +162,12 @@ void CpuTask::end_poll(CpuPlane plane, Time first, Cycles poll) {
   if (grid > visible) core_.note_wait(grid - visible);
   const std::uint64_t k =
       visible > grid ? poll_at_or_after(core_.clock(), visible - grid, poll) : 0;
-  charged_until_ = grid + core_.clock().duration(poll * (k + 1));
+  const Time begin = grid + core_.clock().duration(poll * k);
+  const Time finds = core_.free_from(begin);
+  charged_until_ = core_.end_of(finds, grid + core_.clock().duration(poll * (k + 1)) - begin);
   core_.end_polling(plane, charged_until_);
   polling_ = false;
-  thread_.sleep_until(grid + core_.clock().duration(poll * k));
+  thread_.sleep_until(finds);
 }
 
 }  // namespace rnicsim

@@ -2,7 +2,8 @@
 // A CPU core and the programs on it. Software pays for its cycles here; hardware never runs here.
 //
 // CpuCore models: a frequency and one resource, taken first come first served; every stretch of
-// work belongs to a plane and a category (CpuUsage). Ignores: preemption within a stretch, the cost
+// work belongs to a plane and a category (CpuUsage); a timer tick (host/timer_tick) if asked for,
+// which counts as nobody's work. Ignores: preemption within a stretch, the cost
 // of switching between programs, caches, SMT, frequency changes. Sleeping costs nothing.
 //
 // CpuTask is one program (a SoftwareThread) on one core. Its time runs ahead of the scheduler's:
@@ -21,12 +22,15 @@
 // Metrics: stalled.other_program sums, over the programs, the time between asking for the core and
 // getting it (of a poll: from the entry's visibility to the grid that starts again). occupancy.max
 // counts programs that want the core at once, polling ones included, as seen when one asks.
+// With ticks: stalled.tick.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "host/cpu_usage.h"
 #include "host/memory.h"
+#include "host/timer_tick.h"
 #include "model/clock.h"
 #include "model/scheduler.h"
 #include "model/software_thread.h"
@@ -40,6 +44,7 @@ struct CpuConfig {
   Frequency frequency = Frequency::mhz(3500);
   std::uint32_t cores = 4;
   std::uint32_t copy_bytes_per_cycle = 8;  ///< payload that a core copies itself
+  std::optional<TimerTickConfig> tick;
   void describe(Fields& fields);
 };
 
@@ -47,8 +52,11 @@ class CpuTask;
 
 class CpuCore {
  public:
-  CpuCore(Scheduler& scheduler, const CpuConfig& config, CpuUsage& usage)
-      : scheduler_(scheduler), clock_(config.frequency), config_(config), usage_(usage) {}
+  /// `seed`: of when its ticks are.
+  CpuCore(Scheduler& scheduler, const CpuConfig& config, CpuUsage& usage, std::uint64_t seed = 0)
+      : scheduler_(scheduler), clock_(config.frequency), config_(config), usage_(usage) {
+    if (config.tick) tick_.emplace(*config.tick, clock_, seed);
+  }
 
   /// Takes the core for `cycles` from `earliest` or when it is free; returns the end.
   Time occupy(Time earliest, CpuPlane plane, CpuCategory category, Cycles cycles);
@@ -59,6 +67,8 @@ class CpuCore {
   const CpuConfig& config() const { return config_; }
   /// Includes a poll in progress, up to now.
   Time busy();
+  /// Of the data plane, without polling that found nothing.
+  Time data_work() const { return data_work_; }
   /// Under `scope` (".cpu.core0"): busy, stalled.other_program, occupancy.max.
   void report(const MetricScope& scope);
 
@@ -70,6 +80,8 @@ class CpuCore {
   void note_wanted(const CpuTask& by, Time at);
   void note_wait(Time time) { waited_ += time; }
   Time work_end() const { return work_end_; }
+  Time free_from(Time at);
+  Time end_of(Time start, Time duration);
 
   Scheduler& scheduler_;
   Clock clock_;
@@ -78,9 +90,12 @@ class CpuCore {
   Time work_end_;   ///< of the last stretch of work taken
   Time accounted_;  ///< busy time is known up to here
   Time busy_;
+  Time data_work_;
   unsigned pollers_[kCpuPlanes] = {};
   std::vector<const CpuTask*> tasks_;
   Time waited_;
+  std::optional<TimerTick> tick_;
+  Time ticked_;  ///< that work and polls have waited for ticks
   std::size_t most_wanting_ = 0;
 };
 

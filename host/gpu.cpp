@@ -74,14 +74,14 @@ std::optional<PhysicalAddress> Gpu::allocate_page() {
 PcieSpan Gpu::write(const PcieSpan& span, Bytes bytes, Bytes link_bytes, DmaPurpose purpose) {
   const PcieSpan taken =
       bar_writes_.carry(link_in_.carry(span, link_bytes).later(config_.link_latency), bytes);
-  const Memory::Access access = memory_.time_write(taken.first, bytes, purpose);
+  const Memory::Access access = memory_.time_write(taken.first, PhysicalAddress(), bytes, purpose);
   const Time last = std::max(taken.last, access.last);
   return {taken.first, last, taken.held + (last - taken.last)};
 }
 
 PcieSpan Gpu::read(const PcieSpan& request, Bytes bytes, Bytes link_bytes, DmaPurpose purpose) {
   const PcieSpan asked = request.later(config_.link_latency);
-  const Memory::Access access = memory_.time_read(asked.first, bytes, purpose);
+  const Memory::Access access = memory_.time_read(asked.first, PhysicalAddress(), bytes, purpose);
   const PcieSpan data{access.first, std::max(access.last, asked.last + config_.read_latency),
                       asked.held};
   return link_out_.carry(bar_reads_.carry(data, bytes), link_bytes).later(config_.link_latency);

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <string>
 
+#include "model/random.h"
+
 namespace rnicsim {
 
 Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const HostConfig& config,
-           std::uint64_t seed, std::uint16_t first_nic, unsigned nics)
+           std::uint64_t seed, std::uint16_t first_nic, unsigned nics, bool exerciser)
     : sc_module(name),
       scheduler_(scheduler),
       config_(config),
@@ -15,11 +17,13 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
       frames_(config.memory.size, seed),
       interrupts_(scheduler, config.interrupt),
       root_complex_(config.root_complex) {
+  if (config_.iommu.mode == IommuMode::kTranslate) iommu_ = std::make_unique<Iommu>(config_.iommu);
   if (config.pcie_switch) switch_.emplace(*config.pcie_switch, config.pcie.max_payload);
   for (std::size_t i = 0; i < config_.gpus.size(); ++i)
     gpus_.push_back(std::make_unique<Gpu>(config_.gpus[i], static_cast<unsigned>(i)));
   for (std::uint32_t i = 0; i < config_.cpu.cores; ++i)
-    cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_));
+    cores_.push_back(std::make_unique<CpuCore>(scheduler, config_.cpu, usage_,
+                                               seed_for(seed, "core" + std::to_string(i))));
   for (unsigned i = 0; i < nics; ++i) {
     const std::string number = std::to_string(i);
     guards_.push_back(
@@ -27,11 +31,15 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
     links_.push_back(std::make_unique<PcieLink>(("pcie" + number).c_str(), scheduler, config_.pcie,
                                                 memory_, guards_.back().get()));
     links_.back()->set_interrupts(&interrupts_);
+    links_.back()->set_iommu(iommu_.get());
     if (switch_ || !gpus_.empty()) route(i);
     drivers_.push_back(
         std::make_unique<Driver>(config_.driver, static_cast<std::uint16_t>(first_nic + i), memory_,
                                  frames_, links_.back()->mmio(), *guards_.back(), interrupts_));
   }
+  if (!exerciser) return;
+  exerciser_link_ = std::make_unique<PcieLink>("pcie_exerciser", scheduler, config_.pcie, memory_);
+  exerciser_link_->set_iommu(iommu_.get());
 }
 
 void Host::route(unsigned nic) {
@@ -53,6 +61,7 @@ Bytes Host::written(DmaPurpose purpose) const {
 }
 
 bool Host::idle() const {
+  if (exerciser_link_ != nullptr && !exerciser_link_->idle()) return false;
   return std::all_of(links_.begin(), links_.end(), [](const auto& link) { return link->idle(); });
 }
 
@@ -75,6 +84,8 @@ void Host::report(const MetricScope& scope) {
   memory_.report(memory);
   memory.bytes("kernel_in_use", frames_.kernel_in_use(),
                "contiguous kernel memory in use at the end");
+  if (iommu_ != nullptr) iommu_->report(scope.child("iommu"));
+  if (exerciser_link_ != nullptr) exerciser_link_->report(scope.child("exerciser").child("pcie"));
   for (std::size_t i = 0; i < gpus_.size(); ++i)
     gpus_[i]->report(scope.child("gpu" + std::to_string(i)));
   if (switch_) switch_->report(scope.child("pcie_switch"));

@@ -2,7 +2,7 @@
 // One server: construction and wiring only. RAM, frames, cores, and for each NIC a PCIe link with
 // its root complex, the driver's instance, and between these the guard over the NIC's DMA. The NIC
 // itself is outside: its DMA initiator binds to pcie(n).dma_socket, and pcie(n).mmio().socket to
-// its BAR.
+// its BAR. A DMA exerciser has a link of its own, without driver and guard.
 //
 //   program -> CpuTask on a CpuCore -> Verbs -> memory, MMIO store -> PcieLink -> NIC
 //                                  \-> Driver (commands, tables in memory) -> ...
@@ -24,6 +24,7 @@
 #include "host/gpu.h"
 #include "host/host_config.h"
 #include "host/interrupt_controller.h"
+#include "host/iommu.h"
 #include "host/memory.h"
 #include "host/page_table.h"
 #include "host/pcie_link.h"
@@ -41,7 +42,7 @@ class Host : public sc_core::sc_module {
  public:
   /// `first_nic` is the run-wide number of the host's first NIC; `seed` scatters its frames.
   Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const HostConfig& config,
-       std::uint64_t seed, std::uint16_t first_nic, unsigned nics);
+       std::uint64_t seed, std::uint16_t first_nic, unsigned nics, bool exerciser = false);
 
   const HostConfig& config() const { return config_; }
   Scheduler& scheduler() const { return scheduler_; }
@@ -52,6 +53,8 @@ class Host : public sc_core::sc_module {
   CpuCore& core(unsigned n) { return *cores_[n]; }
   unsigned cores() const { return static_cast<unsigned>(cores_.size()); }
   PcieLink& pcie(unsigned nic) { return *links_[nic]; }
+  /// REQUIRES: built with an exerciser.
+  PcieLink& exerciser_pcie() { return *exerciser_link_; }
   Driver& driver(unsigned nic) { return *drivers_[nic]; }
   Gpu& gpu(unsigned n) { return *gpus_[n]; }
 
@@ -62,8 +65,8 @@ class Host : public sc_core::sc_module {
   bool idle() const;
   /// PCIe link and driver of NIC n under component first_nic + n; programs attach their own Verbs.
   void attach(ProbeSink* sink, std::uint32_t first_nic);
-  /// Under `scope` ("host.A"): cpu, interrupts, memory, gpu<n>, pcie_switch, root_complex (the last
-  /// only if there is a GPU), nic<n>.pcie, nic<n>.driver. The last two
+  /// Under `scope` ("host.A"): cpu, interrupts, memory, iommu, exerciser.pcie, gpu<n>, pcie_switch,
+  /// root_complex (the last only if there is a GPU), nic<n>.pcie, nic<n>.driver. The last two
   /// are the host's but there is one for each NIC, so they stand under it.
   void report(const MetricScope& scope);
 
@@ -77,12 +80,14 @@ class Host : public sc_core::sc_module {
   InterruptController interrupts_;
   std::vector<std::unique_ptr<CpuCore>> cores_;
   std::vector<std::unique_ptr<DmaGuard>>
-      guards_;  ///< one a NIC: regions of another are not its own
+      guards_;                    ///< one a NIC: regions of another are not its own
+  std::unique_ptr<Iommu> iommu_;  ///< null: DMA addresses pass through
   RootComplex root_complex_;
   std::optional<PcieSwitch> switch_;
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::vector<std::unique_ptr<PcieRoute>> routes_;  ///< one a NIC, if there is anything to route
   std::vector<std::unique_ptr<PcieLink>> links_;
+  std::unique_ptr<PcieLink> exerciser_link_;
   std::vector<std::unique_ptr<Driver>> drivers_;
 };
 

@@ -25,6 +25,7 @@ void HostConfig::describe(Fields& f) {
   f.object("driver", driver, "kernel driver of the NIC");
   f.object("verbs", verbs, "user-space verbs library");
   f.object("pcie", pcie, "link between NIC and root complex or switch");
+  f.object("iommu", iommu, "translation of DMA addresses in the root complex");
   f.object("root_complex", root_complex, "requests from one root port to another");
   f.optional("pcie_switch", pcie_switch, "a PCIe switch between the root complex and devices");
   f.list("gpus", gpus, ListLimits{0, 16, "gpu"},

@@ -10,6 +10,7 @@
 #include "host/frame_allocator.h"
 #include "host/gpu.h"
 #include "host/interrupt_controller.h"
+#include "host/iommu.h"
 #include "host/memory.h"
 #include "host/pcie_config.h"
 #include "host/pcie_switch.h"
@@ -33,6 +34,7 @@ struct HostConfig {
   DriverConfig driver;
   VerbsConfig verbs;
   PcieConfig pcie;
+  IommuConfig iommu;
   RootComplexConfig root_complex;
   std::optional<PcieSwitchConfig> pcie_switch;
   std::vector<GpuConfig> gpus;

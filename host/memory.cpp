@@ -9,6 +9,24 @@
 
 namespace rnicsim {
 
+namespace {
+
+/// What DMA has of a node's bandwidth; 0 if CPUs take more than there is.
+BitRate left_by_cpus(const MemoryConfig& config) {
+  if (config.cpu_traffic == BitRate()) return config.bandwidth;
+  const std::uint64_t all = config.bandwidth.numerator() / config.bandwidth.denominator();
+  const std::uint64_t taken = config.cpu_traffic.numerator() / config.cpu_traffic.denominator();
+  return BitRate(all > taken ? all - taken : 0);
+}
+
+/// DMA writes that stay in the cache, or all if there is none or DDIO is off.
+Time least_latency_of_writes(const MemoryConfig& config) {
+  const bool cached = config.cache.size != Bytes() && config.cache.ddio_ways != 0;
+  return cached ? config.cache.write_latency : config.write_latency;
+}
+
+}  // namespace
+
 void MemoryConfig::describe(Fields& fields) {
   fields.field("size", size, range(Bytes(1 << 20), Bytes(std::uint64_t{4} << 40)),
                "physical memory of the host");
@@ -18,6 +36,17 @@ void MemoryConfig::describe(Fields& fields) {
                "from a DMA read at the memory controller to its first data");
   fields.field("write_latency", write_latency, range(Time(), Time::us(100)),
                "from a DMA write's last byte at the memory controller to a CPU seeing it");
+  fields.field("channels", channels, range(1, 64).power_of_two(),
+               "DRAM channels of a node, which share `bandwidth`");
+  fields.field("channel_interleave", channel_interleave,
+               range(Bytes(64), Bytes(1 << 20)).power_of_two(),
+               "consecutive bytes on one channel before the next");
+  fields.field("cpu_traffic", cpu_traffic, range(BitRate(), BitRate::gbps(100000)),
+               "of each node's `bandwidth`, what CPUs take for themselves");
+  fields.object("cache", cache, "last-level cache that DMA meets");
+  fields.object("numa", numa, "nodes");
+  fields.check(cpu_traffic == BitRate() || left_by_cpus(*this).numerator() != 0, "cpu_traffic",
+               "must be below bandwidth");
   fields.check(size.count() % (2 << 20) == 0 || size < Bytes(2 << 20), "size",
                "must be a multiple of 2 MiB");
 }
@@ -25,7 +54,13 @@ void MemoryConfig::describe(Fields& fields) {
 Memory::Memory(const MemoryConfig& config)
     : config_(config),
       tables_(divide_up(config.size.count(), kFrameBytes * kFramesPerTable)),
-      bandwidth_(config.bandwidth) {}
+      by_address_(config.cache.size != Bytes() || config.numa.nodes > 1),
+      least_write_latency_(least_latency_of_writes(config)),
+      numa_(config.numa),
+      dram_(config.numa.nodes,
+            Dram(left_by_cpus(config), config.channels, config.channel_interleave)) {
+  if (config.cache.size != Bytes()) cache_ = std::make_unique<LastLevelCache>(config.cache);
+}
 
 bool Memory::contains(PhysicalAddress address, Bytes bytes) const {
   return address.value() <= config_.size.count() &&
@@ -74,6 +109,13 @@ void Memory::load(PhysicalAddress from, std::uint8_t* to, std::size_t bytes) con
 }
 
 void Memory::store(PhysicalAddress to, const std::uint8_t* from, std::size_t bytes) {
+  poke(to, from, bytes);
+  if (cache_ == nullptr || bytes == 0) return;
+  const std::uint64_t last = (to.value() + bytes - 1) / kLineBytes;
+  for (std::uint64_t line = to.value() / kLineBytes; line <= last; ++line) cache_->store(line);
+}
+
+void Memory::poke(PhysicalAddress to, const std::uint8_t* from, std::size_t bytes) {
   require(to, bytes);
   std::uint64_t address = to.value();
   while (bytes != 0) {
@@ -86,27 +128,85 @@ void Memory::store(PhysicalAddress to, const std::uint8_t* from, std::size_t byt
   }
 }
 
-Memory::Access Memory::access(Time arrival, Bytes bytes, Time latency) {
-  const Time start = std::max(arrival, bandwidth_.free_at());
-  const Bytes lines(divide_up(bytes.count(), kLineBytes) * kLineBytes);
-  const Time end = bandwidth_.send(arrival, lines);
-  lines_moved_ += lines;
-  waited_ += start - arrival;
-  while (!ends_.empty() && ends_.front() <= arrival) ends_.pop();
-  ends_.push(end);
-  most_ = std::max(most_, ends_.size());
-  return {start + latency, end + latency};
-}
-
-Memory::Access Memory::time_read(Time arrival, Bytes bytes, DmaPurpose purpose) {
+Memory::Access Memory::time_read(Time arrival, PhysicalAddress address, Bytes bytes,
+                                 DmaPurpose purpose) {
   read_[static_cast<unsigned>(purpose)] += bytes;
-  return access(arrival, bytes, config_.read_latency);
+  if (!by_address_) {
+    const Dram::Span span = dram_[0].move(arrival, address.value(), bytes);
+    const Time latency = config_.read_latency;
+    return {span.start + latency, span.end + latency, latency};
+  }
+  const std::uint32_t node = numa_.node_of(address);
+  if (!numa_.is_remote(node)) return read_lines(dram_[node], arrival, address.value(), bytes);
+  const Access there =
+      read_lines(dram_[node], arrival + numa_.hop_latency(), address.value(), bytes);
+  const Numa::Crossing here = numa_.to_device(there.first, there.last, bytes);
+  return {here.first, here.last, there.latency + numa_.hop_latency() * 2};
 }
 
-Memory::Access Memory::time_write(Time arrival, Bytes bytes, DmaPurpose purpose) {
+Memory::Access Memory::read_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes) {
+  if (cache_ == nullptr) {
+    const Dram::Span span = dram.move(arrival, address, bytes);
+    return {span.start + config_.read_latency, span.end + config_.read_latency,
+            config_.read_latency};
+  }
+  Access access{Time::never(), Time(), config_.cache.read_latency};
+  const std::uint64_t begin = address / kLineBytes;
+  for (std::uint64_t line = begin; line * kLineBytes < address + bytes.count(); ++line) {
+    Time first = arrival + config_.cache.read_latency;
+    Time last = first;
+    if (!cache_->read(line)) {
+      const Dram::Span span = dram.move(arrival, line * kLineBytes, Bytes(kLineBytes));
+      first = span.start + config_.read_latency;
+      last = span.end + config_.read_latency;
+      access.latency = config_.read_latency;
+    }
+    if (line == begin) access.first = first;
+    access.last = std::max(access.last, last);
+  }
+  return access;
+}
+
+Memory::Access Memory::time_write(Time arrival, PhysicalAddress address, Bytes bytes,
+                                  DmaPurpose purpose) {
   written_[static_cast<unsigned>(purpose)] += bytes;
-  const Access access = this->access(arrival, bytes, config_.write_latency);
-  return {access.first - config_.write_latency, access.last};
+  if (!by_address_) {
+    const Dram::Span span = dram_[0].move(arrival, address.value(), bytes);
+    return {span.start, span.end + config_.write_latency, config_.write_latency};
+  }
+  const std::uint32_t node = numa_.node_of(address);
+  if (!numa_.is_remote(node)) return write_lines(dram_[node], arrival, address.value(), bytes);
+  const Numa::Crossing there = numa_.to_memory(arrival, bytes);
+  Access access = write_lines(dram_[node], there.first, address.value(), bytes);
+  access.last = std::max(access.last, there.last + access.latency);
+  access.latency += numa_.hop_latency();
+  return access;
+}
+
+Memory::Access Memory::write_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes) {
+  if (cache_ == nullptr) {
+    const Dram::Span span = dram.move(arrival, address, bytes);
+    return {span.start, span.end + config_.write_latency, config_.write_latency};
+  }
+  using Landing = LastLevelCache::Landing;
+  const LastLevelCacheConfig& cache = config_.cache;
+  Access access{arrival, Time(), Time()};
+  for (std::uint64_t line = address / kLineBytes; line * kLineBytes < address + bytes.count();
+       ++line) {
+    const LastLevelCache::Write write = cache_->write(line);
+    Time latency = cache.write_latency;
+    Time through = arrival;
+    if (write.landing == Landing::kDisplaced) {
+      latency += cache.eviction_latency;
+      through = dram.move(arrival, write.displaced * kLineBytes, Bytes(kLineBytes)).start;
+    } else if (write.landing == Landing::kPassed) {
+      latency = config_.write_latency;
+      through = dram.move(arrival, line * kLineBytes, Bytes(kLineBytes)).end;
+    }
+    access.latency = std::max(access.latency, latency);
+    access.last = std::max(access.last, through + latency);
+  }
+  return access;
 }
 
 void Memory::watch(PhysicalAddress address, Callback callback) {
@@ -138,10 +238,11 @@ void Memory::report(const MetricScope& scope) const {
     scope.bytes("read." + purpose, read_[i], "bytes read by DMA");
     scope.bytes("written." + purpose, written_[i], "bytes written by DMA");
   }
-  scope.time("busy", bandwidth_.byte_time().of(lines_moved_),
-             "time that DMA occupied the memory's bandwidth");
-  scope.time("stalled.bandwidth", waited_, "time that DMA requests waited for bandwidth");
-  scope.count("occupancy.max", most_, "most DMA accesses under way or waiting for bandwidth");
+  if (dram_.size() == 1) dram_[0].report(scope);
+  for (std::size_t node = 0; dram_.size() > 1 && node < dram_.size(); ++node)
+    dram_[node].report(scope.child("node" + std::to_string(node)));
+  if (dram_.size() > 1) numa_.report(scope.child("numa"));
+  if (cache_ != nullptr) cache_->report(scope.child("cache"));
   scope.count("frames", frames_, "4 KiB frames that were ever written");
 }
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Host RAM: sparse physical memory in 4 KiB frames that exist once touched, a DRAM latency, one
-// shared bandwidth, and counters of bytes by purpose.
+// Host memory as a DMA request meets it by address: sparse bytes in 4 KiB frames that exist once
+// touched, and the time of an access through the hop to its node (host/numa), the last-level cache
+// (host/last_level_cache) and that node's DRAM (host/dram); counters of bytes by purpose.
 //
+// By default there is one node with one channel and no cache: a latency and a shared bandwidth.
 // Models: read latency (row access, controller, on-chip network: one constant), write posting
-// latency, bandwidth as a first-come first-served resource of whole 64 B lines. Ignores: banks,
-// channels, partial-line writes (read-modify-write), the last-level cache and DDIO (a DMA read of a
-// line that the CPU just wrote really hits in the cache and is 70 to 80 ns faster, pcie-bench on
-// E5-2637v3; the preset's latency says which case it stands for).
-// CPU accesses through `load`/`store` move bytes only; their time is the CPU core's business.
-//
-// Metrics: occupancy.max counts DMA accesses that have arrived and are not through the bandwidth. A
-// write is asked for at its last byte, so one that was through between its first byte and then is
-// not seen beside it.
+// latency, DDIO, channels, nodes, and what CPUs take of the bandwidth. Approximates: a request lies
+// on the node of its first byte. Ignores: partial-line writes (read-modify-write), the bandwidth
+// of the cache itself. Likely error: the latencies' sum is calibrated, each alone is an assumption.
+// CPU accesses through `load`/`store` move bytes only; their time is the CPU core's business. A
+// `store` leaves its lines in the cache; `poke` does not.
 #pragma once
 
 #include <array>
@@ -19,11 +17,13 @@
 #include <memory>
 #include <vector>
 
+#include "host/dram.h"
+#include "host/last_level_cache.h"
+#include "host/numa.h"
 #include "model/callback.h"
 #include "model/config_reader.h"
 #include "model/metrics.h"
 #include "model/pcie_tlp.h"
-#include "model/ring.h"
 #include "model/sparse_array.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
@@ -35,9 +35,15 @@ namespace rnicsim {
 /// byte left the device, as RAMCloud's notes give for NIC to memory.
 struct MemoryConfig {
   Bytes size{std::uint64_t{64} << 30};
-  BitRate bandwidth = BitRate::gbps(480);  ///< 60 GB/s: four channels of DDR4-2133 less refresh
-  Time read_latency = Time::ns(205);       ///< root complex asks -> first data at the root complex
+  /// Of one node, 60 GB/s: four channels of DDR4-2133 less refresh.
+  BitRate bandwidth = BitRate::gbps(480);
+  Time read_latency = Time::ns(205);   ///< root complex asks -> first data at the root complex
   Time write_latency = Time::ns(110);  ///< last byte at the root complex -> visible to a CPU load
+  std::uint32_t channels = 1;          ///< of each node, sharing `bandwidth`
+  Bytes channel_interleave{256};
+  BitRate cpu_traffic;  ///< of `bandwidth`, what CPUs take for themselves
+  LastLevelCacheConfig cache;
+  NumaConfig numa;
   void describe(Fields& fields);
 };
 
@@ -49,15 +55,24 @@ class Memory {
   /// An address beyond `size` is a broken invariant of the caller.
   void load(PhysicalAddress from, std::uint8_t* to, std::size_t bytes) const;
   void store(PhysicalAddress to, const std::uint8_t* from, std::size_t bytes);
+  /// As store, but by nobody whose cache lines it would leave: DMA, or the machine's outside.
+  void poke(PhysicalAddress to, const std::uint8_t* from, std::size_t bytes);
 
   struct Access {
-    Time first;  ///< first data available (read) or accepted (write)
-    Time last;   ///< all data available (read) or visible to the CPU (write)
+    Time first;    ///< first data available (read) or accepted (write)
+    Time last;     ///< all data available (read) or visible to the CPU (write)
+    Time latency;  ///< of its slowest line, without waiting for bandwidth
   };
   /// Timing of a DMA access whose first byte reaches the memory controller at `arrival`, the others
   /// no slower than the memory takes them; counts its bytes.
-  Access time_read(Time arrival, Bytes bytes, DmaPurpose purpose);
-  Access time_write(Time arrival, Bytes bytes, DmaPurpose purpose);
+  Access time_read(Time arrival, PhysicalAddress address, Bytes bytes, DmaPurpose purpose);
+  Access time_write(Time arrival, PhysicalAddress address, Bytes bytes, DmaPurpose purpose);
+  /// No write is visible sooner after its last byte.
+  Time least_write_latency() const { return least_write_latency_; }
+  /// Whether addresses matter: with the defaults all are alike.
+  bool by_address() const { return by_address_; }
+  /// Null without one.
+  LastLevelCache* cache() { return cache_.get(); }
 
   /// A CPU that polls: `callback` runs once, with the entry's place in time, when a DMA write
   /// touches the 64 B line of `address` (called by the root complex at the instant of visibility).
@@ -81,21 +96,22 @@ class Memory {
     Callback callback;
   };
 
-  Access access(Time arrival, Bytes bytes, Time latency);
+  Access read_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes);
+  Access write_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes);
   const std::uint8_t* frame(std::uint64_t number) const;
   std::uint8_t* touch(std::uint64_t number);
   void require(PhysicalAddress address, std::size_t bytes) const;
 
   MemoryConfig config_;
   SparseArray<std::unique_ptr<Table>, 256> tables_;  ///< of 2 MiB each
-  Serialiser bandwidth_;
+  bool by_address_;
+  Time least_write_latency_;
+  Numa numa_;
+  std::vector<Dram> dram_;  ///< of each node
+  std::unique_ptr<LastLevelCache> cache_;
   std::vector<Watch> watches_;  ///< in the order of their calls; few: one for each sleeping poller
   std::vector<Callback> due_;
   std::uint64_t frames_ = 0;
-  Bytes lines_moved_;
-  Time waited_;      ///< for bandwidth
-  Ring<Time> ends_;  ///< of accesses that were not through when the latest arrived
-  std::size_t most_ = 0;
   std::array<Bytes, kDmaPurposes> read_{};
   std::array<Bytes, kDmaPurposes> written_{};
 };

@@ -121,7 +121,7 @@ bool PageTable::store(VirtualAddress to, const std::uint8_t* from, std::size_t b
         if (mapping.gpu != nullptr)
           mapping.gpu->store(at, from + done, piece);
         else
-          memory_.store(at, from + done, piece);
+          memory_.poke(at, from + done, piece);
       });
 }
 

@@ -3,6 +3,7 @@
 // scattered physical frames of RAM or of a GPU's memory, and the CPU's loads and stores through it.
 //
 // Models: which frame each page has, pin counts (a pinned range cannot be unmapped).
+// Stores leave nothing in the last-level cache: they stand for what programs did long ago.
 // Ignores: the table's own layout in RAM, the CPU's TLB and page walks (their time is part of the
 // application's cycles), page faults: map() populates every page, as after MAP_POPULATE.
 #pragma once

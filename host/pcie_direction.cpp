@@ -23,11 +23,16 @@ PcieDirection::PcieDirection(Scheduler& scheduler, const PcieDirectionConfig& co
       arbiter_(config),
       replay_(config.replay, arbiter_.byte_time(), config.replay_round_trip) {}
 
-void PcieDirection::send(unsigned stream, const Train& as_given) {
-  Train train = as_given;
-  train.eligible = std::max(train.eligible, scheduler_.now());
-  if (replay_.active()) replay_.damage(train);
-  const Time eligible = train.eligible;
+void PcieDirection::send(unsigned stream, const Train& train) {
+  if (!replay_.active()) return queue(stream, train);
+  Train damaged = train;
+  damaged.eligible = std::max(train.eligible, scheduler_.now());
+  replay_.damage(damaged);
+  queue(stream, damaged);
+}
+
+void PcieDirection::queue(unsigned stream, const Train& train) {
+  const Time eligible = std::max(train.eligible, scheduler_.now());
   const bool first = arbiter_.queue(stream, train, eligible);
   most_undelivered_ = std::max(most_undelivered_, ++undelivered_);
   // Behind others of its stream it is delivered after them, and one of those is armed for.

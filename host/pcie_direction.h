@@ -35,6 +35,7 @@ class PcieDirection {
   void report(const MetricScope& scope) const;
 
  private:
+  void queue(unsigned stream, const Train& train);
   void fire(std::uint64_t generation);
   void arm();
 

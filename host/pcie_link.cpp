@@ -140,7 +140,7 @@ void PcieLink::read_arrived(std::uint64_t index, const TrainTimes& times) {
   Transfer& t = transfers_[index];
   if (t.guarded) ask_guard(t, false, scheduler_.now());
   const std::uint32_t overhead = narrow(format_.completion_overhead.count());
-  const PcieSpan request = way_of_request(t, times);
+  PcieSpan request = way_of_request(t, times);
   const Time last = request.last;
   Train train{TlpClass::kCompletion,
               1,
@@ -152,7 +152,12 @@ void PcieLink::read_arrived(std::uint64_t index, const TrainTimes& times) {
               deliver_to<&PcieLink::completion_arrived>(this),
               index};
   if (t.supported) {
-    settle_writes(request.first);
+    const bool plain = t.peer != nullptr || (iommu_ == nullptr && !memory_.by_address());
+    settle_writes(plain ? request.first : last);
+    if (!plain) {
+      request.first = after_writes_to(t, translated(request.first, t));
+      request.last = std::max(request.first, last);
+    }
     const TlpSplit split = split_completion(format_, t.address, t.bytes);
     const PcieSpan data = way_of_data(t, request, split.link_bytes);
     const Time length = down_.byte_time().of(split.link_bytes);
@@ -162,7 +167,8 @@ void PcieLink::read_arrived(std::uint64_t index, const TrainTimes& times) {
         std::min(train.bytes, narrow(format_.completion_payload().count()) + overhead);
     train.eligible = std::max(data.first, data.last - length);
     // The bytes are taken at delivery, when every write that was sent before has to be visible.
-    const Time earlier_writes = std::max(last_visible_, last + memory_.config().write_latency);
+    const Time earlier_writes =
+        plain ? std::max(last_visible_, last + memory_.config().write_latency) : last_visible_;
     train.eligible = std::max(train.eligible, earlier_writes - config_.latency_down);
   }
   down_.send(t.stream, train);
@@ -184,8 +190,8 @@ PcieSpan PcieLink::way_of_data(const Transfer& t, const PcieSpan& request, Bytes
   if (t.peer != nullptr)
     return route_->from_peer(*t.peer, t.peer->read(request, t.bytes, link_bytes, t.purpose),
                              link_bytes);
-  const Memory::Access access = memory_.time_read(request.first, t.bytes, t.purpose);
-  const Time last = std::max(access.last, request.last + memory_.config().read_latency);
+  const Memory::Access access = memory_.time_read(request.first, t.address, t.bytes, t.purpose);
+  const Time last = std::max(access.last, request.last + access.latency);
   const PcieSpan data = PcieSpan{access.first, last}.later(config_.root_complex_latency);
   return route_ != nullptr ? route_->from_root(data, link_bytes) : data;
 }
@@ -307,16 +313,53 @@ void PcieLink::settle_writes(Time until) {
     t.visible = t.arrival + effect_latency(t);
     if (!t.relaxed) t.visible = std::max(t.visible, last_visible_);
     if (t.supported && !t.interrupt && t.peer == nullptr) {
+      t.begin = translated(t.begin, t);
       // The memory takes the bytes as they arrive.
-      Memory::Access access = memory_.time_write(ordered_begin(t), t.bytes, t.purpose);
+      Memory::Access access = memory_.time_write(ordered_begin(t), t.address, t.bytes, t.purpose);
       if (orders_ && !t.relaxed) access.last = std::max(access.last, ordered_.free_at());
-      t.visible = std::max(t.visible, access.last);
+      t.visible = std::max({t.visible, access.last, t.arrival + access.latency});
       // A memory slower than the link keeps the receiver's buffer full.
-      const Time taken = access.last - memory_.config().write_latency;
-      if (taken > t.arrival) up_.hold_posted_credits(taken + config_.credit_return_latency);
+      const Time taken = access.last - access.latency;
+      if (taken > t.arrival)
+        hold_credits(taken, t.bytes);
+      else
+        late_writes_.clear();
     }
     last_visible_ = std::max(last_visible_, t.visible);
   }
+}
+
+Time PcieLink::translated(Time arrival, const Transfer& transfer) {
+  return iommu_ == nullptr ? arrival : iommu_->translate(arrival, transfer.address, transfer.bytes);
+}
+
+/// Walks overlap, so behind an IOMMU the buffer must not run empty before credits come back.
+void PcieLink::hold_credits(Time taken, Bytes bytes) {
+  Time from = taken;
+  if (iommu_ != nullptr) {
+    const std::uint64_t room =
+        std::min<std::uint64_t>(config_.posted_headers, config_.posted_data / bytes);
+    late_writes_.push(taken);
+    while (late_writes_.size() > room / 2 + 1) late_writes_.pop();
+    if (late_writes_.size() <= room / 2) return;
+    from = late_writes_.front();
+  }
+  up_.hold_posted_credits(from + config_.credit_return_latency);
+}
+
+/// The latest write to any of its bytes that is not visible yet, where memory knows lines.
+/// REQUIRES: the writes that arrive before the read are settled.
+Time PcieLink::after_writes_to(const Transfer& read, Time first) const {
+  if (memory_.cache() == nullptr) return first;
+  const std::uint64_t begin = read.address.value();
+  for (std::size_t i = landing_.size(); i-- > 0;) {
+    const Transfer& write = transfers_[landing_.at(i)];
+    const std::uint64_t at = write.address.value();
+    if (write.settled && !write.interrupt && write.peer == nullptr &&
+        at < begin + read.bytes.count() && begin < at + write.bytes.count())
+      return std::max(first, write.visible);
+  }
+  return first;
 }
 
 void PcieLink::ask_guard(Transfer& transfer, bool write, Time entered) {
@@ -364,7 +407,7 @@ void PcieLink::take_effect(std::uint32_t index) {
     if (!t.elided && t.peer != nullptr)
       t.peer->store(address, t.data->data(), bytes.count());
     else if (!t.elided)
-      memory_.store(address, t.data->data(), bytes.count());
+      memory_.poke(address, t.data->data(), bytes.count());
     if (t.purpose == DmaPurpose::kPayload)
       probe_(scheduler_.now(), ProbeKind::kPayloadLanded, t.work_request, 0,
              static_cast<std::uint64_t>(t.begin.ps()), bytes.count());
@@ -421,7 +464,7 @@ void PcieLink::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& 
             down_.byte_time().of(split_completion(format_, address, bytes).link_bytes) +
             config_.latency_down;
   } else {
-    memory_.store(address, payload.get_data_ptr(), bytes.count());
+    memory_.poke(address, payload.get_data_ptr(), bytes.count());
     time += up_.byte_time().of(split_write(format_, address, bytes).link_bytes) +
             memory_.config().write_latency;
   }
@@ -436,7 +479,7 @@ unsigned PcieLink::transport_dbg(tlm::tlm_generic_payload& payload) {
   if (payload.is_read())
     memory_.load(address, payload.get_data_ptr(), length);
   else if (payload.is_write())
-    memory_.store(address, payload.get_data_ptr(), length);
+    memory_.poke(address, payload.get_data_ptr(), length);
   return length;
 }
 

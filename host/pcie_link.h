@@ -17,6 +17,11 @@
 // controller, never to memory, and takes effect at its arrival, but not before the writes sent
 // earlier are visible. (Really the address alone decides; here RAM has no hole there.)
 //
+// An IOMMU, if there is one, holds a request back between its arrival and memory. Where memory
+// knows lines (a cache), a read of bytes that a write is still on its way to waits for that write.
+// Behind an IOMMU posted credits come back when the write half a buffer earlier is taken, not one
+// by one. Requests to peers pass it by.
+//
 // Models: splitting, both directions' bytes, credits, ordering (host/pcie_arbiter), an
 // unsupported request for addresses outside memory (a read answers TLM_ADDRESS_ERROR_RESPONSE, a
 // write is counted as a fault and dropped, as nothing can be answered). A read of n TLPs is served
@@ -40,6 +45,7 @@
 
 #include "host/dma_guard.h"
 #include "host/interrupt_controller.h"
+#include "host/iommu.h"
 #include "host/memory.h"
 #include "host/mmio_bridge.h"
 #include "host/pcie_config.h"
@@ -69,6 +75,9 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
     route_ = route;
     mmio_.add_latency(route->latency_from_root());
   }
+
+  /// Where DMA addresses are translated; without one they pass through.
+  void set_iommu(Iommu* iommu) { iommu_ = iommu; }
 
   /// Nothing is queued, in flight or about to become visible.
   bool idle() const { return free_.size() == transfers_.size() && mmio_.idle(); }
@@ -119,6 +128,9 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   void write_sent(std::uint64_t index, const TrainTimes& times);
   void land(std::uint64_t index, Time end);
   void settle_writes(Time until);
+  Time translated(Time arrival, const Transfer& transfer);
+  void hold_credits(Time taken, Bytes bytes);
+  Time after_writes_to(const Transfer& read, Time first) const;
   Time ordered_begin(const Transfer& write);
   PcieSpan way_of_request(const Transfer& transfer, const TrainTimes& times);
   PcieSpan way_of_data(const Transfer& transfer, const PcieSpan& request, Bytes link_bytes);
@@ -130,7 +142,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   void take_effect(std::uint32_t index);
   Time effect_latency(const Transfer& transfer) const {
     if (transfer.peer != nullptr) return transfer.peer->config().write_latency;
-    return transfer.interrupt ? Time() : memory_.config().write_latency;
+    return transfer.interrupt ? Time() : memory_.least_write_latency();
   }
   void respond(std::uint64_t index, tlm::tlm_response_status status);
   void pump_responses();
@@ -145,6 +157,8 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   PcieDirection down_;
   MmioBridge mmio_;
   InterruptController* interrupts_ = nullptr;
+  Iommu* iommu_ = nullptr;
+  Ring<Time> late_writes_;  ///< when those are taken that the IOMMU holds back
   PcieRoute* route_ = nullptr;
   Probe probe_;
 

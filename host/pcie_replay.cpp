@@ -10,6 +10,11 @@ namespace {
 
 constexpr std::uint64_t kSeed = 0x7265706c6179;
 
+std::uint32_t bytes_in(Time time, const ByteTime& byte_time) {
+  return static_cast<std::uint32_t>(static_cast<Uint128>(time.ps()) * byte_time.denominator() /
+                                    byte_time.numerator());
+}
+
 }  // namespace
 
 void PcieReplayConfig::describe(Fields& fields) {
@@ -17,13 +22,19 @@ void PcieReplayConfig::describe(Fields& fields) {
                "every how manieth TLP of a direction arrives damaged; 0: none");
   fields.field("bit_error_rate", bit_error_rate, range(0.0, 1e-3),
                "probability that a bit arrives wrong");
+  fields.field("lost_naks", lost_naks, range(std::uint64_t{0}, std::uint64_t{1} << 40),
+               "every how manieth NAK is lost, so that the sender's timer starts the replay; 0: "
+               "none");
+  fields.field("timer", timer, range(Time(), Time::ms(1)),
+               "the sender's replay timer; 609 symbol times are what the specification has for "
+               "Gen3 x8 and payloads of 256 B");
 }
 
 PcieReplay::PcieReplay(const PcieReplayConfig& config, const ByteTime& byte_time, Time round_trip)
     : config_(config),
       byte_time_(byte_time),
-      round_trip_bytes_(static_cast<std::uint32_t>(
-          static_cast<Uint128>(round_trip.ps()) * byte_time.denominator() / byte_time.numerator())),
+      round_trip_bytes_(bytes_in(round_trip, byte_time)),
+      timer_bytes_(bytes_in(config.timer, byte_time)),
       random_(kSeed) {}
 
 std::uint32_t PcieReplay::damaged(const Train& train) {
@@ -39,13 +50,23 @@ std::uint32_t PcieReplay::damaged(const Train& train) {
   return count;
 }
 
+/// All that is sent in vain, in whole TLPs: the arbiter's turns are multiples of them.
+std::uint32_t PcieReplay::bytes_in_vain(std::uint32_t count, std::uint32_t tlp) {
+  const auto whole = [tlp](std::uint32_t bytes) {
+    return static_cast<std::uint32_t>(divide_up(bytes + tlp, tlp)) * tlp;
+  };
+  std::uint32_t timeouts = 0;
+  if (config_.lost_naks != 0)
+    timeouts = static_cast<std::uint32_t>((count_ + count) / config_.lost_naks -
+                                          count_ / config_.lost_naks);
+  timeouts_ += timeouts;
+  return (count - timeouts) * whole(round_trip_bytes_) + timeouts * whole(timer_bytes_);
+}
+
 void PcieReplay::damage(Train& train) {
   const std::uint32_t count = std::min(damaged(train), train.tlps);
   if (count == 0) return;
-  // All that is sent in vain, in whole TLPs: the arbiter's turns are multiples of them.
-  const std::uint32_t tlp = train.tlp_bytes;
-  const std::uint32_t lost =
-      count * static_cast<std::uint32_t>(divide_up(round_trip_bytes_ + tlp, tlp)) * tlp;
+  const std::uint32_t lost = bytes_in_vain(count, train.tlp_bytes);
   count_ += count;
   lost_ += Bytes(lost);
   if (train.kind == TlpClass::kNonPosted)
@@ -57,6 +78,7 @@ void PcieReplay::damage(Train& train) {
 void PcieReplay::report(const MetricScope& scope) const {
   if (!active()) return;
   scope.count("tlps", count_, "TLPs that arrived damaged and were sent again");
+  scope.count("timeouts", timeouts_, "of these, those that the replay timer brought back");
   scope.bytes("bytes", lost_, "wire bytes lost to sending again");
 }
 

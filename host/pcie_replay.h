@@ -7,8 +7,9 @@
 // as bytes in front of the train that the TLP is of. Approximates: the loss is known when the train
 // is queued and is one for all damaged TLPs of a train that is shorter than the round trip; streams
 // that take turns with the train during the replay are held up by its length, not stopped. A read
-// request is late by the loss instead of lengthened. Ignores: NAKs that are damaged themselves (the
-// replay timer), retraining after four replays, the same TLP damaged twice.
+// request is late by the loss instead of lengthened. A NAK that is lost itself costs the replay
+// timer instead of its way back. Ignores: retraining after four replays, the same TLP damaged
+// twice.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,8 @@ namespace rnicsim {
 struct PcieReplayConfig {
   std::uint64_t every = 0;
   double bit_error_rate = 0;
+  std::uint64_t lost_naks = 0;
+  Time timer = Time::ns(609);
   void describe(Fields& fields);
 };
 
@@ -39,13 +42,16 @@ class PcieReplay {
 
  private:
   std::uint32_t damaged(const Train& train);
+  std::uint32_t bytes_in_vain(std::uint32_t count, std::uint32_t tlp_bytes);
 
   PcieReplayConfig config_;
   ByteTime byte_time_;
   std::uint32_t round_trip_bytes_;
+  std::uint32_t timer_bytes_;
   Random random_;
   std::uint64_t sent_ = 0;
   std::uint64_t count_ = 0;
+  std::uint64_t timeouts_ = 0;
   Bytes lost_;
 };
 

@@ -3,9 +3,10 @@
 // them on, slower than a link, because it cuts them to cache lines and was built to serve memory.
 //
 // Measured: three NVMe drives that write to a GPU through one E5-2650 v4 got 7.1 GB/s where 9.6
-// were expected (NVIDIA developer forum, thread 55564): 62.1 Gb/s with the headers of TLPs of 256 B,
-// the default rate. Reads are slower still (about half on Ivy Bridge by NVIDIA's early GPUDirect
-// tables); the default read rate is that ratio, an assumption. The way to memory is host/pcie_link's.
+// were expected (NVIDIA developer forum, thread 55564): 62.1 Gb/s with the headers of TLPs of 256
+// B, the default rate. Reads are slower still (about half on Ivy Bridge by NVIDIA's early GPUDirect
+// tables); the default read rate is that ratio, an assumption. The way to memory is
+// host/pcie_link's.
 #pragma once
 
 #include "host/pcie_wire.h"

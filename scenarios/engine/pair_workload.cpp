@@ -208,7 +208,9 @@ void PairWorkload::initiator(CpuTask& task) {
   const Introduction peer = Introduction::decode(to_initiator_.receive(task));
   initiator_.connect(task, peer);
   initiator_.doing = "posting and polling";
+  note_activity();
   stream(task, peer);
+  note_activity();
   if (leases_windows() && ledger_.unsuccessful() == 0) windows_.try_last_keys(task, peer.address);
   if (ledger_.unsuccessful() != 0) initiator_in_error_ = initiator_.count_in_error(task);
   to_target_.send(task, number_message(ledger_.unsuccessful()));
@@ -369,6 +371,14 @@ void PairWorkload::verify(std::vector<Violation>& violations) {
   if (difference.text.empty()) return;
   violations.push_back(
       {"data_mismatch", "workload." + spec_.name, system_.scheduler().now(), difference.text});
+}
+
+WorkSpan PairWorkload::span() const {
+  WorkSpan span;
+  ledger_.for_each([&](std::uint64_t /*number*/, const MessageLedger::Message& message) {
+    if (message.completed != Time::never()) span.include(message.posted, message.completed);
+  });
+  return span;
 }
 
 void PairWorkload::report(MetricSink& sink) const {

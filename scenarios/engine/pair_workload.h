@@ -59,6 +59,7 @@ class PairWorkload : public Workload {
   Landed landed_at(const std::string& host) const override;
   void verify(std::vector<Violation>& violations) override;
   void report(MetricSink& sink) const override;
+  WorkSpan span() const override;
 
  private:
   void initiator(CpuTask& task);

@@ -124,6 +124,7 @@ void PerftestWorkload::client(CpuTask& task) {
   endpoint.doing = "waiting for the server to introduce itself";
   const Introduction peer = Introduction::decode(to_client_.receive(task));
   endpoint.connect(task, peer);
+  note_activity();
   for (const Bytes size : plan_.sizes) {
     endpoint.doing = "waiting for the server to be ready";
     to_client_.receive(task);
@@ -136,6 +137,7 @@ void PerftestWorkload::client(CpuTask& task) {
     endpoint.doing = "done with a size";
     to_server_.send(task, number_message(size.count()));
   }
+  note_activity();
 }
 
 /// Both sides are done, so both sides' times are there.
@@ -150,6 +152,7 @@ void PerftestWorkload::record(Bytes size) {
       result.bandwidth = *result.bandwidth + bandwidth_of(server_.run->times(), size);
   }
   results_.push_back(result);
+  span_.include(client_.run->times().posted.front(), system_.scheduler().now());
 }
 
 /// Outside of simulated time: each side's areas with other bytes, and none that look like an

@@ -52,6 +52,7 @@ class PerftestWorkload : public Workload {
   Landed landed_at(const std::string& host) const override;
   void verify(std::vector<Violation>& violations) override;
   void report(MetricSink& sink) const override;
+  WorkSpan span() const override { return span_; }
 
  private:
   struct Side {
@@ -95,6 +96,7 @@ class PerftestWorkload : public Workload {
   Side client_;
   Side server_;
   std::vector<Result> results_;
+  WorkSpan span_;
   std::uint64_t mismatched_ = 0;
   std::string mismatch_;
 };

@@ -10,6 +10,7 @@
 #include "host/host_config.h"
 #include "model/config_output.h"
 #include "model/json_path.h"
+#include "nic/dma_exerciser.h"
 #include "nic/nic_config.h"
 
 namespace rnicsim {
@@ -36,6 +37,11 @@ void with_config(PresetKind kind, Use use) {
     }
     case PresetKind::kCongestionControl: {
       CongestionControlConfig config;
+      use(ConfigRef(config));
+      return;
+    }
+    case PresetKind::kExerciser: {
+      DmaExerciserConfig config;
       use(ConfigRef(config));
       return;
     }
@@ -84,6 +90,8 @@ const char* name_of(PresetKind kind) {
       return "switch";
     case PresetKind::kCongestionControl:
       return "congestion_control";
+    case PresetKind::kExerciser:
+      return "exerciser";
     case PresetKind::kLink:
       break;
   }

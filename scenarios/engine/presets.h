@@ -22,10 +22,13 @@
 
 namespace rnicsim {
 
-enum class PresetKind { kHost, kNic, kSwitch, kLink, kCongestionControl };
-inline constexpr PresetKind kPresetKinds[] = {PresetKind::kHost, PresetKind::kNic,
-                                              PresetKind::kSwitch, PresetKind::kLink,
-                                              PresetKind::kCongestionControl};
+enum class PresetKind { kHost, kNic, kSwitch, kLink, kCongestionControl, kExerciser };
+inline constexpr PresetKind kPresetKinds[] = {PresetKind::kHost,
+                                              PresetKind::kNic,
+                                              PresetKind::kSwitch,
+                                              PresetKind::kLink,
+                                              PresetKind::kCongestionControl,
+                                              PresetKind::kExerciser};
 const char* name_of(PresetKind kind);  ///< also the folder
 
 struct Preset {

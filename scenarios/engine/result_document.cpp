@@ -58,6 +58,7 @@ Json run_to_json(const JudgedRun& run) {
                {"end_ps", run.result.end.ps()},
                {"timeline", timeline_to_json(run.result.timeline)},
                {"metrics", metrics_to_json(run.result.metrics)},
+               {"bottlenecks", bottlenecks_to_json(run.result.bottlenecks)},
                {"flows", flows_to_json(run.result.flows)},
                {"expectations", Json::array()},
                {"violations", Json::array()},

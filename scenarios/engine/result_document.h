@@ -21,6 +21,8 @@
 //                  lane: app, cpu, nic, wire; plane: control, data; work_request 0: none
 //   metrics        path -> { value, unit }; unit: count, B, ps, cycles, b/s, 1/s, ratio; whole
 //                  numbers are exact
+//   bottlenecks    what limited each workload that came to its end: list of { workload, kind,
+//                  resource, share, text } (scenarios/engine/run_result.h)
 //   flows          of workloads that consist of flows, in their order: list of { workload, from,
 //   to,
 //                  bytes, start_ps, finish_ps, ideal_ps, slowdown }. start: due, or what it waited

@@ -118,6 +118,17 @@ Json violation_to_json(const Violation& violation) {
           {"text", violation.text}};
 }
 
+Json bottlenecks_to_json(const std::vector<Bottleneck>& bottlenecks) {
+  Json list = Json::array();
+  for (const Bottleneck& b : bottlenecks)
+    list.push_back({{"workload", b.workload},
+                    {"kind", b.kind},
+                    {"resource", b.resource},
+                    {"share", b.part},
+                    {"text", b.text}});
+  return list;
+}
+
 Json flows_to_json(const std::vector<FlowRecord>& flows) {
   Json list = Json::array();
   for (const FlowRecord& f : flows) {
@@ -147,6 +158,7 @@ std::string run_to_text(const RunResult& result) {
     metric["description"] = result.metrics.at(path).description;
   for (const Violation& violation : result.violations)
     run["violations"].push_back(violation_to_json(violation));
+  run["bottlenecks"] = bottlenecks_to_json(result.bottlenecks);
   run["notes"] = result.notes;
   run["flows"] = flows_to_json(result.flows);
   for (std::size_t i = 0; i < result.flows.size(); ++i) {
@@ -173,6 +185,11 @@ RunResult run_from_text(const std::string& text) {
     result.violations.push_back(
         {violation.at("kind").get<std::string>(), violation.at("where").get<std::string>(),
          time_of(violation.at("when_ps")), violation.at("text").get<std::string>()});
+  for (const Parsed& b : run.at("bottlenecks"))
+    result.bottlenecks.push_back({b.at("workload").get<std::string>(),
+                                  b.at("kind").get<std::string>(),
+                                  b.at("resource").get<std::string>(), b.at("share").get<double>(),
+                                  b.at("text").get<std::string>()});
   run.at("notes").get_to(result.notes);
   for (const Parsed& flow : run.at("flows")) result.flows.push_back(flow_of(flow));
   for (const Parsed& p : run.at("pauses"))

@@ -13,6 +13,7 @@ nlohmann::ordered_json timeline_to_json(const std::vector<TimelineRecord>& timel
 /// path -> { value, unit }: a whole number where the metric is exact.
 nlohmann::ordered_json metrics_to_json(const std::map<std::string, Metric>& metrics);
 /// As the result document has them.
+nlohmann::ordered_json bottlenecks_to_json(const std::vector<Bottleneck>& bottlenecks);
 nlohmann::ordered_json flows_to_json(const std::vector<FlowRecord>& flows);
 nlohmann::ordered_json violation_to_json(const Violation& violation);
 /// A whole number as such, as far as a double holds it; null if it is not finite.

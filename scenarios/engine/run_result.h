@@ -74,11 +74,24 @@ struct PauseRecord {
   bool paused = false;
 };
 
+/// What limited a workload (scenarios/engine/bottleneck).
+struct Bottleneck {
+  std::string workload;
+  /// busy, full, stopped (by pauses): `resource` was so for the share `part` of the time;
+  /// one_at_a_time: round trips of it; latency, window, max_rd_atomic, congestion_control, none:
+  /// nothing was used up, and `part` is the largest share that anything was busy.
+  std::string kind;
+  std::string resource;  ///< path of the metric that says so
+  double part = 0;
+  std::string text;  ///< one sentence for people
+};
+
 struct RunResult {
   std::vector<TimelineRecord> timeline;
   std::map<std::string, Metric> metrics;  ///< by path
   std::vector<Violation> violations;
   std::vector<FlowRecord> flows;
+  std::vector<Bottleneck> bottlenecks;  ///< one a workload that has come to its end
   std::vector<std::string> notes;   ///< what to know of the network: places left empty, failures
   std::vector<PauseRecord> pauses;  ///< if it was asked for; no part of the document
   Time end;                         ///< simulated time at which the run ended

@@ -20,12 +20,19 @@ void NicSpec::describe(Fields& f) {
   config.describe(f);
 }
 
+void ExerciserSpec::describe(Fields& f) {
+  f.optional("preset", preset, "name of a file in presets/exerciser that this is merged over");
+  config.describe(f);
+}
+
 void HostSpec::describe(Fields& f) {
   f.required().identifier("name", name, "name of the host");
   f.field("count", count, range(1, 65536), "above 1: as many hosts, name0, name1, ...");
   f.optional("preset", preset, "name of a file in presets/host that this is merged over");
   config.describe(f);
   f.list("nics", nics, ListLimits{1, 8, "nic"}, "the RDMA NICs");
+  f.optional("exerciser", exerciser,
+             "a raw DMA device on a PCIe link of its own, for the pattern \"pcie_bench\"");
 }
 
 void LinkSpec::describe(Fields& f) {

@@ -19,6 +19,7 @@
 #include "model/credit.h"
 #include "model/packet.h"
 #include "model/units.h"
+#include "nic/dma_exerciser.h"
 #include "nic/nic_config.h"
 #include "scenarios/engine/expectation_spec.h"
 #include "scenarios/engine/workload_spec.h"
@@ -42,12 +43,19 @@ struct NicSpec {
   void describe(Fields& f);
 };
 
+struct ExerciserSpec {
+  std::optional<std::string> preset;
+  DmaExerciserConfig config;  ///< its keys stand beside "preset"
+  void describe(Fields& f);
+};
+
 struct HostSpec {
   std::string name;
   std::optional<std::string> preset;
   std::uint32_t count = 1;  ///< above 1: hosts name0, name1, ...
   HostConfig config;        ///< its keys stand beside "name"
   std::vector<NicSpec> nics{1};
+  std::optional<ExerciserSpec> exerciser;
   void describe(Fields& f);
   std::vector<std::string> machine_names() const;
 };

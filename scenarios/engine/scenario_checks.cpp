@@ -13,6 +13,7 @@
 #include "model/quantity.h"
 #include "scenarios/engine/flows/flow_checks.h"
 #include "scenarios/engine/infiniband_checks.h"
+#include "scenarios/engine/pcie_bench_checks.h"
 #include "scenarios/engine/workload_checks.h"
 
 namespace rnicsim {
@@ -282,6 +283,11 @@ class Checker {
   }
 
   void check_workload_entry(WorkloadSpec& workload, const std::string& path) const {
+    if (workload.pattern == WorkloadPattern::kPcieBench) {
+      check_pcie_bench_entry(workload, path);
+      return;
+    }
+    if (workload.pcie_bench) fail(path + ".pcie_bench", "belongs to the pattern \"pcie_bench\"");
     if (is_of_flows(workload.pattern)) {
       check_workload(document_, path, workload, scenario_.fabric,
                      scenario_.tag_bytes() + telemetry_);
@@ -300,6 +306,12 @@ class Checker {
       fail(path + ".to", "loopback is not supported: `from` and `to` are the same host");
     check_memories(workload, path);
     check_workload(document_, path, workload, scenario_.fabric, scenario_.tag_bytes() + telemetry_);
+  }
+
+  void check_pcie_bench_entry(WorkloadSpec& workload, const std::string& path) const {
+    workload.from = one_host(workload.from_rule, path + ".from", "host of the DMA exerciser");
+    for (const HostSpec& machine : scenario_.machines())
+      if (machine.name == workload.from) check_pcie_bench(document_, path, workload, machine);
   }
 
   std::string one_host(const AnyJson& rule, const std::string& path, const char* what) const {

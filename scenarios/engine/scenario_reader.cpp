@@ -117,6 +117,8 @@ void merge_nic_presets(JsonNode& nic, const std::string& path, PresetSource& pre
 void merge_host_presets(JsonNode& host, const std::string& path, PresetSource& presets) {
   merge_preset(host, path, PresetKind::kHost, presets);
   if (JsonNode* nic = host.find("nic")) merge_nic_presets(*nic, path + ".nic", presets);
+  if (JsonNode* exerciser = host.find("exerciser"))
+    merge_preset(*exerciser, path + ".exerciser", PresetKind::kExerciser, presets);
   JsonNode* nics = host.find("nics");
   if (nics == nullptr || !nics->is_array()) return;
   for (std::size_t i = 0; i < nics->children().size(); ++i)

@@ -3,13 +3,17 @@
 
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include "model/invariant.h"
 #include "model/priority_arbiter.h"
 #include "model/quantity.h"
+#include "scenarios/engine/activity_log.h"
+#include "scenarios/engine/bottleneck.h"
 #include "scenarios/engine/flows/flow_workload.h"
 #include "scenarios/engine/pair_workload.h"
 #include "scenarios/engine/pause_log.h"
+#include "scenarios/engine/pcie_bench_workload.h"
 #include "scenarios/engine/perftest_workload.h"
 #include "scenarios/engine/registration_workload.h"
 #include "scenarios/engine/rkey_guessing.h"
@@ -19,22 +23,6 @@
 namespace rnicsim {
 
 namespace {
-
-class MetricCollector : public MetricSink {
- public:
-  explicit MetricCollector(std::map<std::string, Metric>& metrics) : metrics_(metrics) {}
-  void add(const std::string& path, std::uint64_t value, Unit unit,
-           const char* description) override {
-    metrics_[path] = {true, value, 0, unit, description};
-  }
-  void add_real(const std::string& path, double value, Unit unit,
-                const char* description) override {
-    metrics_[path] = {false, 0, value, unit, description};
-  }
-
- private:
-  std::map<std::string, Metric>& metrics_;
-};
 
 /// A switch is system.fabric_NAME among SystemC's modules and fabric.NAME among metrics.
 std::string path_of_module(const std::string& module) {
@@ -46,7 +34,10 @@ std::string path_of_module(const std::string& module) {
 class Simulation {
  public:
   Simulation(const Scenario& scenario, const SimulationHooks& hooks)
-      : scenario_(scenario), hooks_(hooks), system_("system", scenario) {
+      : scenario_(scenario),
+        hooks_(hooks),
+        system_("system", scenario),
+        activity_(system_, scenario.workload.size()) {
     attach_observers();
     attach_capture();
     attach_pause_log();
@@ -128,7 +119,9 @@ class Simulation {
       return next[host]++ % system_.server(host).host->cores();
     };
     for (const WorkloadSpec& spec : scenario_.workload) {
-      if (is_of_flows(spec.pattern)) {
+      if (spec.pattern == WorkloadPattern::kPcieBench) {
+        workloads_.push_back(std::make_unique<PcieBenchWorkload>(system_, spec, scenario_));
+      } else if (is_of_flows(spec.pattern)) {
         workloads_.push_back(std::make_unique<FlowWorkload>(system_, spec, scenario_, core,
                                                             observer_, timeline_.get()));
       } else {
@@ -136,6 +129,9 @@ class Simulation {
         const unsigned to = core(spec.to);
         workloads_.push_back(make_workload(spec, from, to));
       }
+      if (activity_.is_needed())
+        workloads_.back()->on_activity(
+            [this, nth = workloads_.size() - 1] { activity_.sample(nth); });
       if (timeline_) timeline_->add_workload(*workloads_.back());
     }
   }
@@ -230,6 +226,28 @@ class Simulation {
     return total;
   }
 
+  void find_bottlenecks() {
+    for (std::size_t i = 0; i < workloads_.size(); ++i) {
+      const WorkloadSpec& spec = scenario_.workload[i];
+      const WorkSpan span = workloads_[i]->span();
+      if (!workloads_[i]->finished() || !span.is_known()) continue;
+      const ActivityLog::Activity activity = activity_.of(i, result_.metrics);
+      const std::set<std::string> ports = ports_of(spec);
+      result_.bottlenecks.push_back(
+          find_bottleneck(spec, span, {activity.metrics, activity.cores, ports}));
+    }
+  }
+
+  /// Ports of switches that its packets can take; of flows all.
+  std::set<std::string> ports_of(const WorkloadSpec& spec) {
+    if (is_of_flows(spec.pattern)) return system_.fabric().switch_ports();
+    const std::uint32_t from = system_.server(spec.from).ports.front().number;
+    const std::uint32_t to = system_.server(spec.to).ports.front().number;
+    std::set<std::string> ports = system_.fabric().switch_ports_between(from, to);
+    ports.merge(system_.fabric().switch_ports_between(to, from));
+    return ports;
+  }
+
   void collect() {
     result_.end = system_.scheduler().now();
     MetricCollector collector(result_.metrics);
@@ -240,6 +258,7 @@ class Simulation {
     }
     result_.notes = system_.notes();
     if (pauses_) result_.pauses = pauses_->take();
+    find_bottlenecks();
     check_sequences();
     collector.add("run.end", static_cast<std::uint64_t>(result_.end.ps()), Unit::kPicoseconds,
                   "simulated time at which the run ended");
@@ -259,6 +278,7 @@ class Simulation {
   ProbeFanOut observers_;
   ProbeSink* observer_ = nullptr;
   System system_;
+  ActivityLog activity_;
   std::vector<std::unique_ptr<Workload>> workloads_;
   Scheduler::End end_ = Scheduler::End::kIdle;
   bool broken_ = false;

@@ -75,9 +75,9 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
   server.component = static_cast<std::uint32_t>(components_.size());
   const std::string path = "host." + spec.name;
   components_.push_back({spec.name, path, std::nullopt});
-  server.host = std::make_unique<Host>(spec.name.c_str(), scheduler_, spec.config,
-                                       seed_for(scenario.seed, "host." + spec.name), nic_count_,
-                                       static_cast<unsigned>(spec.nics.size()));
+  server.host = std::make_unique<Host>(
+      spec.name.c_str(), scheduler_, spec.config, seed_for(scenario.seed, "host." + spec.name),
+      nic_count_, static_cast<unsigned>(spec.nics.size()), spec.exerciser.has_value());
   for (std::size_t i = 0; i < spec.nics.size(); ++i) {
     const PortIdentity identity = port_identity(nic_count_, scenario.fabric);
     const std::string name = spec.name + "_nic" + std::to_string(i);
@@ -107,8 +107,18 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
     components_.push_back({spec.name, path + ".nic" + std::to_string(i), nic_count_});
     ++nic_count_;
   }
+  if (spec.exerciser) build_exerciser(server, spec);
   server_of_.emplace(server.name, servers_.size());
   servers_.push_back(std::move(server));
+}
+
+void System::build_exerciser(Server& server, const HostSpec& spec) {
+  const std::string name = spec.name + "_exerciser";
+  server.exerciser = std::make_unique<DmaExerciser>(
+      name.c_str(), scheduler_, spec.exerciser->config, spec.config.pcie.max_read_request);
+  PcieLink& pcie = server.host->exerciser_pcie();
+  server.exerciser->dma().bind(pcie.dma_socket);
+  pcie.mmio().socket.bind(server.exerciser->bar);
 }
 
 void System::connect(Server& server) {
@@ -153,6 +163,7 @@ bool System::idle() const {
     if (!server.host->idle()) return false;
     for (const auto& nic : server.nics)
       if (!nic->idle()) return false;
+    if (server.exerciser != nullptr && !server.exerciser->idle()) return false;
   }
   return fabric_->idle();
 }
@@ -161,6 +172,7 @@ void System::report(MetricSink& sink) {
   for (Server& server : servers_) {
     const MetricScope host(sink, "host." + server.name);
     server.host->report(host);
+    if (server.exerciser != nullptr) server.exerciser->report(host.child("exerciser"));
     for (std::size_t i = 0; i < server.nics.size(); ++i)
       server.nics[i]->report(host.child("nic" + std::to_string(i)));
   }

@@ -15,6 +15,7 @@
 #include "model/packet_tap.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "nic/dma_exerciser.h"
 #include "nic/nic.h"
 #include "scenarios/engine/probe_component.h"
 #include "scenarios/engine/scenario.h"
@@ -32,6 +33,7 @@ class System : public sc_core::sc_module {
     std::unique_ptr<Host> host;
     std::vector<std::unique_ptr<Nic>> nics;
     std::vector<PortIdentity> ports;
+    std::unique_ptr<DmaExerciser> exerciser;  ///< null: it has none
   };
 
   Scheduler& scheduler() { return scheduler_; }
@@ -72,6 +74,7 @@ class System : public sc_core::sc_module {
  private:
   void build_fabric(const Scenario& scenario, const std::vector<HostSpec>& machines);
   void build_host(const HostSpec& spec, const Scenario& scenario);
+  void build_exerciser(Server& server, const HostSpec& spec);
   void connect(Server& server);
   PrioritySet lossless_at(std::uint32_t node) const;
 

@@ -2,6 +2,8 @@
 // What a simulation asks of a workload, whatever its pattern is.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,17 @@
 #include "scenarios/engine/run_result.h"
 
 namespace rnicsim {
+
+/// From the first post to the last completion.
+struct WorkSpan {
+  Time begin = Time::never();
+  Time end;
+  void include(Time from, Time to) {
+    begin = std::min(begin, from);
+    end = std::max(end, to);
+  }
+  bool is_known() const { return begin < end; }
+};
 
 class Workload {
  public:
@@ -32,8 +45,20 @@ class Workload {
   /// Compares memories with what they must hold; violations on difference.
   virtual void verify(std::vector<Violation>& violations) = 0;
   virtual void report(MetricSink& sink) const = 0;
+  /// `sample` is called when its messages begin and when they have ended.
+  void on_activity(std::function<void()> sample) { sample_ = std::move(sample); }
+  /// Not known: it measures nothing that has a speed.
+  virtual WorkSpan span() const { return {}; }
   /// Its flows, if it consists of such.
   virtual void add_flows(std::vector<FlowRecord>& /*flows*/) const {}
+
+ protected:
+  void note_activity() const {
+    if (sample_) sample_();
+  }
+
+ private:
+  std::function<void()> sample_;
 };
 
 }  // namespace rnicsim

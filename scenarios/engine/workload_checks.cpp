@@ -115,6 +115,7 @@ class WorkloadChecker {
     refuse_keys_of_perftest();
     refuse_keys_of_rkey_guessing();
     refuse_keys_of_pairs_alone();
+    refuse_memories();
     require(w_.transport == Transport::kRc, "transport", "flows go over \"rc\"");
     const bool possible = w_.operation == Operation::kWrite || w_.operation == Operation::kRead ||
                           w_.operation == Operation::kSend;
@@ -280,11 +281,23 @@ class WorkloadChecker {
             "READs and atomics have no data to send");
     require(w_.inline_size.value_or(Bytes(0)) <= max_inline(operation, w_.transport), "inline_size",
             "a WQE holds at most " + to_text(max_inline(operation, w_.transport)));
+    check_perftest_memory();
     interpret_sizes(operation);
+  }
+
+  /// A program that looks at the last byte, or puts its message into the WQE, has the CPU read it.
+  void check_perftest_memory() const {
+    if (!w_.gpu_of(w_.from) && !w_.gpu_of(w_.to)) return;
+    require(w_.test != PerftestProgram::kWriteLat && w_.test != PerftestProgram::kSendLat, "test",
+            "the CPU would have to read what stands in a GPU's memory; programs that can do "
+            "without measure bandwidth, or the latency of READs and atomics");
+    require(w_.inline_size.value_or(Bytes(0)) == Bytes(0), "inline_size",
+            "the CPU would have to read what stands in a GPU's memory; leave it out");
   }
 
   void rkey_guessing() {
     refuse_keys_of_pairs();
+    refuse_memories();
     refuse_keys_of_flows();
     refuse_keys_of_perftest();
     require(w_.transport == Transport::kRc, "transport", "READs need \"rc\"");
@@ -307,6 +320,13 @@ class WorkloadChecker {
 
   void refuse_pair_key(bool untouched, const char* key) const {
     require(untouched, key, "belongs to the pattern \"pairs\"");
+  }
+
+  void refuse_memories() const {
+    static constexpr const char* kRegions = "belongs to the patterns \"pairs\" and \"perftest\"";
+    require(!w_.memory, "memory", kRegions);
+    require(!w_.from_memory, "from_memory", kRegions);
+    require(!w_.to_memory, "to_memory", kRegions);
   }
 
   void refuse_keys_of_pairs() const {
@@ -332,9 +352,6 @@ class WorkloadChecker {
     refuse_pair_key(w_.inline_rule == nullptr, "inline");
     refuse_pair_key(w_.remote_offset == untouched.remote_offset, "remote_offset");
     refuse_pair_key(w_.local_offset == untouched.local_offset, "local_offset");
-    refuse_pair_key(!w_.memory, "memory");
-    refuse_pair_key(!w_.from_memory, "from_memory");
-    refuse_pair_key(!w_.to_memory, "to_memory");
     refuse_pair_key(w_.path == untouched.path, "path");
     refuse_pair_key(w_.fence == untouched.fence, "fence");
     refuse_pair_key(w_.receiver_delay == untouched.receiver_delay, "receiver_delay");

@@ -4,9 +4,9 @@
 namespace rnicsim {
 
 const char* name_of(WorkloadPattern pattern) {
-  constexpr const char* kNames[] = {"pairs",       "perftest",    "rkey_guessing", "registration",
-                                    "incast",      "permutation", "all_to_all",    "poisson",
-                                    "closed_loop", "flow_file",   "flow_list"};
+  constexpr const char* kNames[] = {"pairs",      "perftest",    "rkey_guessing", "registration",
+                                    "pcie_bench", "incast",      "permutation",   "all_to_all",
+                                    "poisson",    "closed_loop", "flow_file",     "flow_list"};
   return kNames[static_cast<unsigned>(pattern)];
 }
 
@@ -27,6 +27,12 @@ const char* name_of(PerftestProgram program) {
                                     "ib_read_bw",  "ib_read_lat",  "ib_send_bw",
                                     "ib_send_lat", "ib_atomic_bw", "ib_atomic_lat"};
   return kNames[static_cast<unsigned>(program)];
+}
+
+const char* name_of(PcieBenchOperation operation) {
+  constexpr const char* kNames[] = {"read", "write", "read_write", "latency_read",
+                                    "latency_write_read"};
+  return kNames[static_cast<unsigned>(operation)];
 }
 
 const char* name_of(Operation operation) {
@@ -59,6 +65,7 @@ void WorkloadSpec::describe_connection(Fields& f) {
        {"perftest", WorkloadPattern::kPerftest},
        {"rkey_guessing", WorkloadPattern::kRkeyGuessing},
        {"registration", WorkloadPattern::kRegistration},
+       {"pcie_bench", WorkloadPattern::kPcieBench},
        {"incast", WorkloadPattern::kIncast},
        {"permutation", WorkloadPattern::kPermutation},
        {"all_to_all", WorkloadPattern::kAllToAll},
@@ -69,7 +76,8 @@ void WorkloadSpec::describe_connection(Fields& f) {
       "pairs: every queue pair of `from` works on its peer of `to`; perftest: one of the "
       "programs of that name; rkey_guessing: `from` tries keys until it can read what `to` "
       "did not give it the key of; registration: `from` registers `size` of its memory and "
-      "deregisters it, `count` times; flows among many hosts: incast (all `from` to one `to`), "
+      "deregisters it, `count` times; pcie_bench: the DMA exerciser of `from` reads and writes "
+      "its host's memory (`pcie_bench`); flows among many hosts: incast (all `from` to one `to`), "
       "permutation (each of `from` to another of `to`), all_to_all, poisson (arrivals at "
       "random), closed_loop (each of `from` begins its next one, to one of `to` at random, "
       "when one has ended), flow_file (of HPCC or htsim), flow_list (`flows`)");
@@ -260,6 +268,7 @@ void WorkloadSpec::describe_rkey_guessing(Fields& f) {
 }
 
 void WorkloadSpec::describe_flows(Fields& f) {
+  f.optional("pcie_bench", pcie_bench, "what the pattern pcie_bench measures");
   f.optional("in_flight", in_flight, range(1, 1'000'000),
              "flows of a pair of hosts (closed_loop: of a host) at a time; when one ends the next "
              "begins; 1 if not given");
@@ -282,6 +291,24 @@ void WorkloadSpec::describe_flows(Fields& f) {
              "of flow_file: HPCC's flow file or htsim's connection matrix (.cm), relative to the "
              "scenario's folder");
   f.list("flows", flows, ListLimits{0, 1'000'000}, "of flow_list: the flows");
+}
+
+void PcieBenchSpec::describe(Fields& f) {
+  f.any("operations", operations_rule, {"string", "array"},
+        "one or a list of read, write and read_write (bandwidth), latency_read, and "
+        "latency_write_read, the time of a write and a read of the same bytes (default: read)");
+  f.any("sizes", sizes_rule, {"string", "array"}, "of a transfer, one or a list (default: 64 B)");
+  f.any("windows", windows_rule, {"string", "array"},
+        "of memory that transfers go to, one or a list (default: 8 KiB)");
+  f.field("engine", engine, "of latencies: through the device's DMA engine, or as a command");
+  f.choice("cache", cache, {{"cold", PcieBenchCache::kCold}, {"warm", PcieBenchCache::kWarm}},
+           "before each measurement: a CPU has written the window, or something else has filled "
+           "the cache");
+  f.field("random", random, "places in the window at random, or one after the other");
+  f.field("offset", offset, range(Bytes(0), Bytes(4095)),
+          "of each transfer from a cache line's begin");
+  f.field("count", count, range(std::uint64_t{3}, std::uint64_t{10'000'000}),
+          "transfers of each measurement");
 }
 
 void FlowSpec::describe(Fields& f) {

@@ -2,9 +2,10 @@
 // One entry of a scenario's `workload`: which programs run on two hosts and what they do.
 //
 // `pairs` takes the keys from `operation` on; `perftest` (scenarios/engine/perftest_plan) those
-// from `test` on, `rkey_guessing` those from `tries` on. Connection, transport and reliability
-// belong to all. The patterns of flows (scenarios/engine/flows) name lists of hosts and share some
-// keys with `pairs`: operation, size, count, queue_depth, region, completion.
+// from `test` on, `rkey_guessing` those from `tries` on, `pcie_bench` its own object of that name.
+// Connection, transport and reliability belong to all. The patterns of flows
+// (scenarios/engine/flows) name lists of hosts and share some keys with `pairs`: operation, size,
+// count, queue_depth, region, completion.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +25,7 @@ enum class WorkloadPattern : std::uint8_t {
   kPerftest,
   kRkeyGuessing,
   kRegistration,
+  kPcieBench,
   // Of flows:
   kIncast,
   kPermutation,
@@ -120,6 +122,33 @@ enum class PerftestProgram : std::uint8_t {
   kAtomicLat,
 };
 
+enum class PcieBenchOperation : std::uint8_t {
+  kRead,
+  kWrite,
+  kReadWrite,
+  kLatencyRead,
+  kLatencyWriteRead,
+};
+enum class PcieBenchCache : std::uint8_t { kCold, kWarm };
+
+/// What the pattern pcie_bench measures: each operation with each size over each window, one after
+/// the other.
+struct PcieBenchSpec {
+  AnyJson operations_rule;  ///< as the file has it
+  AnyJson sizes_rule;
+  AnyJson windows_rule;
+  bool engine = true;
+  PcieBenchCache cache = PcieBenchCache::kWarm;
+  bool random = true;
+  Bytes offset;
+  std::uint64_t count = 2000;
+  void describe(Fields& f);
+
+  std::vector<PcieBenchOperation> operations;  ///< of the rules, or the defaults
+  std::vector<Bytes> sizes;
+  std::vector<Bytes> windows;
+};
+
 constexpr bool is_atomic(Operation operation) {
   return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
 }
@@ -210,6 +239,8 @@ struct WorkloadSpec {
   std::optional<std::uint32_t> tries;
   std::optional<std::uint32_t> target_regions;
 
+  std::optional<PcieBenchSpec> pcie_bench;
+
   std::optional<std::uint32_t> in_flight;
   std::optional<Bytes> message_size;
   std::optional<double> load;
@@ -286,5 +317,6 @@ const char* name_of(WorkloadPattern pattern);
 const char* name_of(Transport transport);
 const char* name_of(PerftestProgram program);
 const char* name_of(Operation operation);
+const char* name_of(PcieBenchOperation operation);
 
 }  // namespace rnicsim

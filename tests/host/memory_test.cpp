@@ -61,21 +61,24 @@ TEST_CASE("An access beyond the end is a broken invariant") {
 
 TEST_CASE("A read's data come after the latency, its last line after its bandwidth") {
   Memory memory(small_config());
-  const Memory::Access one = memory.time_read(1_us, 64_B, DmaPurpose::kPayload);
+  const Memory::Access one = memory.time_read(1_us, PhysicalAddress(0), 64_B, DmaPurpose::kPayload);
   CHECK(one.first.ps() == (1200_ns).ps());
   CHECK(one.last.ps() == (1201_ns).ps());
-  const Memory::Access page = memory.time_read(2_us, 4096_B, DmaPurpose::kPayload);
+  const Memory::Access page =
+      memory.time_read(2_us, PhysicalAddress(0), 4096_B, DmaPurpose::kPayload);
   CHECK(page.first.ps() == (2200_ns).ps());
   CHECK(page.last.ps() == (2264_ns).ps());
 }
 
 TEST_CASE("Reads and writes share the bandwidth in the order of their arrival") {
   Memory memory(small_config());
-  memory.time_read(1_us, 4096_B, DmaPurpose::kPayload);
-  const Memory::Access write = memory.time_write(1010_ns, 100_B, DmaPurpose::kCompletionQueue);
+  memory.time_read(1_us, PhysicalAddress(0), 4096_B, DmaPurpose::kPayload);
+  const Memory::Access write =
+      memory.time_write(1010_ns, PhysicalAddress(0), 100_B, DmaPurpose::kCompletionQueue);
   CHECK(write.first.ps() == (1064_ns).ps());
   CHECK(write.last.ps() == (1064_ns + 2_ns + 100_ns).ps());  // two whole lines
-  memory.time_read(1066_ns, 64_B, DmaPurpose::kPayload);     // the others are through
+  memory.time_read(1066_ns, PhysicalAddress(0), 64_B,
+                   DmaPurpose::kPayload);  // the others are through
   auto metrics = test::metrics_of(memory);
   CHECK(metrics.at("busy") == 67'000);
   CHECK(metrics.at("stalled.bandwidth") == 54'000);

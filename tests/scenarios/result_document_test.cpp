@@ -37,6 +37,7 @@ RunResult a_result() {
   result.metrics["b.rate"] = {false, 0, 97.0e9, Unit::kBitsPerSecond, "how fast"};
   result.metrics["c.ratio"] = {false, 0, 1.0 / 3, Unit::kRatio, "how much of it"};
   result.violations.push_back({"deadlock", "w0", Time::us(3), "waits"});
+  result.bottlenecks.push_back({"w0", "busy", "a.time", 0.875, "a"});
   result.notes = {"a place stays empty"};
   result.end = Time::us(5);
   result.callbacks = 11;
@@ -91,7 +92,8 @@ TEST_CASE("the document has the layout that its header describes") {
   for (const auto& [key, value] : run.items()) keys.push_back(key);
   CHECK(keys == std::vector<std::string>{"scenario", "title", "variant", "seed", "configuration",
                                          "packet_format", "routable", "notes", "end_ps", "timeline",
-                                         "metrics", "expectations", "violations", "passed"});
+                                         "metrics", "bottlenecks", "expectations", "violations",
+                                         "passed"});
   CHECK(run["packet_format"] == "RoCEv2 over IPv4");
   CHECK(run["routable"] == true);
   CHECK(run["notes"] == Json({"a place stays empty"}));
@@ -101,6 +103,8 @@ TEST_CASE("the document has the layout that its header describes") {
         R"({"a.time":{"value":1250000,"unit":"ps"},"b.rate":{"value":97000000000.0,"unit":"b/s"},)"
         R"("c.ratio":{"value":0.3333333333333333,"unit":"ratio"},)"
         R"("z.count":{"value":18446744073709551615,"unit":"count"}})");
+  CHECK(run["bottlenecks"].dump() ==
+        R"([{"workload":"w0","kind":"busy","resource":"a.time","share":0.875,"text":"a"}])");
   CHECK(run["expectations"][1].dump() ==
         R"({"metric":"a.time","relation":"equals","expected":1000000,"tolerance":500000,)"
         R"("measured":1250000,"unit":"ps","passed":true})");

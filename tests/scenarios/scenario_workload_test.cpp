@@ -223,7 +223,14 @@ TEST_CASE("where regions stand is checked against the GPUs that hosts have") {
         "x.json:1: workload.0.inline: the CPU would have to read what stands in a GPU's memory; "
         "leave it out");
   CHECK(with_gpu(R"("pattern": "perftest", "test": "ib_write_bw", "memory": "gpu0")") ==
-        "x.json:1: workload.0.memory: belongs to the pattern \"pairs\"");
+        "no error");
+  CHECK(with_gpu(R"("pattern": "perftest", "test": "ib_write_lat", "to_memory": "gpu0")") ==
+        "x.json:1: workload.0.test: the CPU would have to read what stands in a GPU's memory; "
+        "programs that can do without measure bandwidth, or the latency of READs and atomics");
+  CHECK(with_gpu(R"("pattern": "incast", "memory": "gpu0")") ==
+        "x.json:1: workload.0.memory: belongs to the patterns \"pairs\" and \"perftest\"");
+  CHECK(with_gpu(R"("pattern": "rkey_guessing", "memory": "gpu0")") ==
+        "x.json:1: workload.0.memory: belongs to the patterns \"pairs\" and \"perftest\"");
 }
 
 TEST_CASE("a device under a PCIe switch must be one of its host") {

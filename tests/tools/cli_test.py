@@ -68,7 +68,7 @@ class CommandLine(unittest.TestCase):
 
 
 class Help(CommandLine):
-    COMMANDS = ["run", "check", "list", "show", "schema", "validate"]
+    COMMANDS = ["run", "check", "list", "show", "import", "schema", "validate"]
 
     def test_every_command_explains_itself(self):
         for command in self.COMMANDS:
@@ -274,7 +274,7 @@ class Run(CommandLine):
         status, out, err = rnicsim("run", "write_8step")
         self.assertEqual((status, err), (0, ""))
         self.assertLessEqual(max(len(line) for line in out.splitlines()), 100)
-        self.assertLessEqual(out.count("\n"), 50)
+        self.assertLessEqual(out.count("\n"), 51)
         self.assertNotIn("\033", out)
         for step in range(1, 9):
             self.assertIn(f"\n {step}  ", out)
@@ -346,6 +346,12 @@ class Others(CommandLine):
         self.assertEqual(rnicsim("show", "host/xeon_2015")[1], out)
         self.assertEqual(rnicsim("show", "xeon_2051"),
                          (2, "", 'no preset "xeon_2051", did you mean "xeon_2015"?\n'))
+
+    def test_show_marks_what_was_calibrated(self):
+        out = rnicsim("show", "rnic_100g")[1]
+        self.assertRegex(out, r"(?m)^\* requester\.wqe_interval +140 ns +calibrated")
+        self.assertRegex(out, r"(?m)^  pcie\.tags ")
+        self.assertRegex(out, r"(?m)^\d+ of \d+ values calibrated$")
 
     def test_every_shipped_scenario_is_good_and_fits_the_schema(self):
         import jsonschema

@@ -86,5 +86,7 @@ std::string ledger_table(const Ledger& ledger);
 std::string ledger_csv(const Ledger& ledger);
 /// rnicsim-validation, version 2.
 std::string ledger_json(const Ledger& ledger);
+/// One self-contained page: a plot for each curve, the ablations and the rows.
+std::string ledger_html(const Ledger& ledger);
 
 }  // namespace rnicsim

@@ -40,6 +40,8 @@ std::string deed_text(const WorkloadSpec& w) {
   if (w.pattern == WorkloadPattern::kPerftest)
     return fmt::format("{} runs {} {} {}", w.from, name_of(w.test),
                        w.bidirectional ? "in both directions with" : "against", w.to);
+  if (w.pattern == WorkloadPattern::kPcieBench)
+    return fmt::format("the exerciser of {} measures its PCIe link", w.from);
   if (w.pattern == WorkloadPattern::kRkeyGuessing)
     return fmt::format("{} guesses a key of {}", w.from, w.to);
   if (w.pattern == WorkloadPattern::kRegistration)

@@ -29,7 +29,11 @@ class Summary {
 
   std::string draw() {
     out_ += inked(style_, Ink::kHeading, "SUMMARY") + '\n';
-    for (const WorkloadSpec& workload : run_.setup.workload) describe(workload);
+    for (const WorkloadSpec& workload : run_.setup.workload) {
+      describe(workload);
+      for (const Bottleneck& bottleneck : run_.result.bottlenecks)
+        if (bottleneck.workload == workload.name) line("", "limited by " + bottleneck.text);
+    }
     describe_wire();
     for (const std::string& note : run_.result.notes) line("note", note);
     for (const HostSpec& host : run_.setup.hosts) describe(host);
@@ -66,6 +70,10 @@ class Summary {
     const std::string path = "workload." + workload.name + '.';
     if (is_of_flows(workload.pattern)) {
       describe_flows(workload, path + "flows.");
+      return;
+    }
+    if (workload.pattern == WorkloadPattern::kPcieBench) {
+      describe_pcie_bench(workload, path);
       return;
     }
     const double messages = value(path + "messages");
@@ -117,6 +125,26 @@ class Summary {
                          text(path + "slowdown.p99"), text(path + "slowdown.max")));
     line("",
          fmt::format("goodput {}, fairness {}", text(path + "goodput"), text(path + "fairness")));
+  }
+
+  void describe_pcie_bench(const WorkloadSpec& workload, const std::string& path) {
+    line(workload.name, fmt::format("{}: {} of {} measurements done", deed_text(workload),
+                                    count_text(value(path + "completed")),
+                                    count_text(value(path + "measurements"))));
+    const PcieBenchSpec& bench = *workload.pcie_bench;
+    for (const PcieBenchOperation operation : bench.operations)
+      for (const Bytes size : bench.sizes)
+        for (const Bytes window : bench.windows) {
+          const std::string at = fmt::format("{}{}.size_{}.window_{}.", path, name_of(operation),
+                                             size.count(), window.count());
+          const std::string what = fmt::format("{} of {} over {}: ", name_of(operation),
+                                               short_text(size), short_text(window));
+          if (find(at + "bandwidth") != nullptr)
+            line("", what + text(at + "bandwidth"));
+          else if (find(at + "latency.typical") != nullptr)
+            line("", what + text(at + "latency.typical") + " typical, " +
+                         text(at + "latency.p999") + " at 99.9 %");
+        }
   }
 
   void describe_guessing(const std::string& path) {

@@ -23,6 +23,7 @@ constexpr Command kCommands[] = {
     {"check", check_command, "read and check scenarios without running them"},
     {"list", list_command, "list the scenarios, presets or metrics there are"},
     {"show", show_command, "show a preset's values, units and sources"},
+    {"import", import_command, "make presets of what tools print on a real machine"},
     {"schema", schema_command, "print the JSON Schema of scenario files"},
     {"validate", validate_command, "compare the model with published measurements"},
 };

@@ -22,6 +22,7 @@ int run_command(const Arguments& arguments);
 int check_command(const Arguments& arguments);
 int list_command(const Arguments& arguments);
 int show_command(const Arguments& arguments);
+int import_command(const Arguments& arguments);
 int schema_command(const Arguments& arguments);
 int validate_command(const Arguments& arguments);
 

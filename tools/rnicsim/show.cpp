@@ -13,7 +13,8 @@ namespace {
 
 constexpr CommandText kText = {
     "show PRESET",
-    "Shows every value of a preset (rnicsim list presets) with its unit and where it comes from.\n"
+    "Shows every value of a preset (rnicsim list presets) with its unit and where it comes from;\n"
+    "* marks one that was calibrated: set so that a measurement comes out.\n"
     "PRESET is a name, or KIND/NAME where presets of several kinds share the name."};
 
 struct Found {
@@ -64,6 +65,8 @@ std::vector<ConfigEntry> entries_of(const Found& found) {
       return entries_of<SwitchConfig>(*found.preset);
     case PresetKind::kCongestionControl:
       return entries_of<CongestionControlConfig>(*found.preset);
+    case PresetKind::kExerciser:
+      return entries_of<DmaExerciserConfig>(*found.preset);
     case PresetKind::kLink:
       break;
   }
@@ -80,6 +83,8 @@ std::string source_of(const Preset& preset, std::string path) {
   }
 }
 
+bool is_calibrated(const std::string& source) { return source.rfind("calibrated", 0) == 0; }
+
 void print(const Found& found) {
   std::cout << name_of(found.kind) << '/' << found.name << ": " << found.preset->title << '\n';
   const std::vector<ConfigEntry> entries = entries_of(found);
@@ -89,9 +94,15 @@ void print(const Found& found) {
     path = std::max(path, entry.path.size());
     value = std::max(value, entry.value.size());
   }
-  for (const ConfigEntry& entry : entries)
-    std::cout << fmt::format("  {:<{}}  {:>{}} {:<6}  {}\n", entry.path, path, entry.value, value,
-                             entry.unit, source_of(*found.preset, entry.path));
+  std::size_t calibrated = 0;
+  for (const ConfigEntry& entry : entries) {
+    const std::string source = source_of(*found.preset, entry.path);
+    const bool mark = is_calibrated(source);
+    calibrated += mark ? 1 : 0;
+    std::cout << fmt::format("{} {:<{}}  {:>{}} {:<6}  {}\n", mark ? '*' : ' ', entry.path, path,
+                             entry.value, value, entry.unit, source);
+  }
+  std::cout << fmt::format("{} of {} values calibrated\n", calibrated, entries.size());
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ std::vector<ScenarioFile> with_ablations(std::vector<ScenarioFile> files) {
 int validate_command(const Arguments& arguments) {
   OptionList options;
   options.add_options()("out", po::value<std::string>()->value_name("DIR"),
-                        "write DIR/validation.json and DIR/validation.csv");
+                        "write DIR/validation.html (a page with a plot for each published curve), "
+                        "validation.json and validation.csv");
   add_jobs_option(options);
   const auto values = parse_options(kText, options, "GLOB", arguments);
   if (!values) return kExitGood;
@@ -105,6 +106,7 @@ int validate_command(const Arguments& arguments) {
   std::cout << ledger_table(ledger);
   if (writes) {
     const auto& folder = (*values)["out"].as<std::string>();
+    write_output_file(folder, "validation.html", ledger_html(ledger));
     write_output_file(folder, "validation.json", ledger_json(ledger));
     write_output_file(folder, "validation.csv", ledger_csv(ledger));
   }

@@ -330,6 +330,7 @@ void FlowProgram::complete(CpuTask& task, const WorkCompletion& completion) {
   if ((completion.id & kLast) != 0) {
     --unsettled_;
     run_.finish(flow, task.now(), coordinator_);
+    coordinator_.flow_ended();
   }
   if (!pair.waits_for_room) return;
   pair.waits_for_room = false;

@@ -42,6 +42,7 @@ class FlowCoordinator : public FlowStarter {
   virtual ControlChannel& mailbox(std::uint32_t end_point) = 0;
   /// Which messages the timeline is to show; asked once a message.
   virtual void posting(const FlowPair& pair, const QueuePair& qp) = 0;
+  virtual void flow_ended() = 0;
 };
 
 class FlowProgram {

@@ -88,6 +88,7 @@ ControlChannel& FlowWorkload::mailbox(std::uint32_t end_point) {
 void FlowWorkload::connected(CpuTask& task) {
   task.settle();
   if (++connected_ != programs_.size()) return;
+  note_activity();
   origin_ = task.now() + spec_.control_latency;
   for (const auto& program : programs_) program->wake(origin_);
 }
@@ -106,6 +107,10 @@ void FlowWorkload::posting(const FlowPair& pair, const QueuePair& qp) {
   timeline_->track(
       WorkRequestId(static_cast<std::uint16_t>(pair.source), qp.qpn(), qp.next_request()),
       spec_.operation, hosts_[pair.source], hosts_[pair.destination]);
+}
+
+void FlowWorkload::flow_ended() {
+  if (++ended_ == run_.flows().size()) note_activity();
 }
 
 bool FlowWorkload::finished() const {
@@ -255,6 +260,13 @@ void FlowWorkload::add_flows(std::vector<FlowRecord>& flows) const {
     record.destination_port = flow.port;
     flows.push_back(std::move(record));
   }
+}
+
+WorkSpan FlowWorkload::span() const {
+  WorkSpan span;
+  for (std::uint32_t i = 0; i < run_.flows().size(); ++i)
+    if (run_.has_finished(i)) span.include(run_.start_of(i), run_.finish_of(i));
+  return span;
 }
 
 void FlowWorkload::report(MetricSink& sink) const {

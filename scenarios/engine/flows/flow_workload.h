@@ -36,6 +36,7 @@ class FlowWorkload : public Workload, private FlowCoordinator {
   Landed landed_at(const std::string& host) const override;
   void verify(std::vector<Violation>& violations) override;
   void report(MetricSink& sink) const override;
+  WorkSpan span() const override;
   void add_flows(std::vector<FlowRecord>& flows) const override;
 
  private:
@@ -44,6 +45,7 @@ class FlowWorkload : public Workload, private FlowCoordinator {
   Time origin() const override { return origin_; }
   ControlChannel& mailbox(std::uint32_t end_point) override;
   void posting(const FlowPair& pair, const QueuePair& qp) override;
+  void flow_ended() override;
 
   void make_programs(const std::function<unsigned(const std::string&)>& core, std::uint64_t seed,
                      ProbeSink* observer);
@@ -70,6 +72,7 @@ class FlowWorkload : public Workload, private FlowCoordinator {
   std::vector<std::unique_ptr<FlowProgram>> programs_;
   std::vector<std::unique_ptr<ControlChannel>> mailboxes_;  ///< by program
   std::size_t connected_ = 0;
+  std::size_t ended_ = 0;
   Time origin_ = Time::never();
   std::uint64_t mismatched_ = 0;
 };

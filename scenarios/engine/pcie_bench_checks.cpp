@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/pcie_bench_checks.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "model/config_scalar.h"
+#include "model/json_path.h"
+#include "model/quantity.h"
+#include "scenarios/engine/pcie_bench_workload.h"
+#include "scenarios/engine/scenario_checks.h"
+
+namespace rnicsim {
+namespace {
+
+constexpr PcieBenchOperation kOperations[] = {
+    PcieBenchOperation::kRead, PcieBenchOperation::kWrite, PcieBenchOperation::kReadWrite,
+    PcieBenchOperation::kLatencyRead, PcieBenchOperation::kLatencyWriteRead};
+
+class PcieBenchChecker {
+ public:
+  PcieBenchChecker(const JsonNode& document, std::string path, PcieBenchSpec& spec)
+      : document_(document), path_(std::move(path)), spec_(spec) {}
+
+  void run(const HostSpec& host) {
+    spec_.operations.clear();
+    for_each(spec_.operations_rule, "operations", [&](const JsonNode& node, const std::string& at) {
+      add(spec_.operations, operation(node, at), at);
+    });
+    if (spec_.operations.empty()) spec_.operations = {PcieBenchOperation::kRead};
+    read_bytes(spec_.sizes_rule, "sizes", range(Bytes(1), Bytes(4096)), spec_.sizes, Bytes(64));
+    read_bytes(spec_.windows_rule, "windows", range(Bytes(64), Bytes(1ULL << 30)), spec_.windows,
+               Bytes(8192));
+    const Bytes largest = *std::max_element(spec_.sizes.begin(), spec_.sizes.end());
+    const Bytes unit = PcieBenchPlaces::unit(largest, spec_.offset);
+    for (const Bytes window : spec_.windows)
+      if (window < unit)
+        fail("windows", to_text(window) + " do not hold a transfer of " + to_text(largest) +
+                            " at this offset");
+    const Bytes request = host.config.pcie.max_read_request;
+    const std::uint64_t tags = divide_up(largest, request) + (spec_.offset != Bytes() ? 1 : 0);
+    if (host.exerciser->config.pcie.tags < tags)
+      fail("sizes", "a read of " + to_text(largest) + " needs " + std::to_string(tags) +
+                        " tags, more than the exerciser has");
+    if (host.config.memory.size < Bytes(8ULL << 30) &&
+        host.config.memory.size < spec_.windows.back() * 8)
+      fail("windows", "the largest must not exceed an eighth of the host's memory");
+  }
+
+ private:
+  [[noreturn]] void fail(const char* key, std::string problem) const {
+    fail_check(document_, path_ + '.' + key, std::move(problem));
+  }
+
+  /// One element may stand without a list.
+  template <class Use>
+  void for_each(const AnyJson& rule, const char* key, Use use) const {
+    if (rule == nullptr) return;
+    const std::string at = path_ + '.' + key;
+    if (rule->is_string()) return use(*rule, at);
+    if (rule->children().empty()) fail(key, "an empty list");
+    for (std::size_t i = 0; i < rule->children().size(); ++i)
+      use(rule->children()[i], at + '.' + std::to_string(i));
+  }
+
+  PcieBenchOperation operation(const JsonNode& node, const std::string& at) const {
+    std::vector<std::string> names;
+    for (const PcieBenchOperation known : kOperations) {
+      names.emplace_back(name_of(known));
+      if (node.is_string() && node.text() == names.back()) return known;
+    }
+    fail_check(document_, at, "must be " + one_of_text(names));
+  }
+
+  template <class L>
+  void read_bytes(const AnyJson& rule, const char* key, const Limits<L>& limits,
+                  std::vector<Bytes>& values, Bytes otherwise) const {
+    values.clear();
+    for_each(rule, key, [&](const JsonNode& node, const std::string& at) {
+      Bytes value;
+      read_scalar(node, at, limits_for<Bytes>(limits), &value);
+      add(values, value, at);
+    });
+    if (values.empty()) values = {otherwise};
+  }
+
+  /// Each once: it names its results.
+  template <class T>
+  void add(std::vector<T>& values, T value, const std::string& at) const {
+    if (std::find(values.begin(), values.end(), value) != values.end())
+      fail_check(document_, at, "stands in the list twice");
+    values.push_back(value);
+  }
+
+  const JsonNode& document_;
+  std::string path_;
+  PcieBenchSpec& spec_;
+};
+
+/// A key of another pattern changes nothing here and so must not be given.
+void refuse_other_keys(const JsonNode& document, const std::string& path) {
+  static constexpr const char* kKeys[] = {"name", "pattern", "from", "start", "pcie_bench"};
+  for (const JsonNode& member : nearest_node(document, path).children()) {
+    const std::string key = member.key();
+    if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
+      fail_check(document, path + '.' + key, "does not belong to the pattern \"pcie_bench\"");
+  }
+}
+
+}  // namespace
+
+void check_pcie_bench(const JsonNode& document, const std::string& path, WorkloadSpec& workload,
+                      const HostSpec& host) {
+  if (!host.exerciser)
+    fail_check(document, path + ".from",
+               "host \"" + host.name + "\" has no `exerciser`, which pcie_bench works with");
+  refuse_other_keys(document, path);
+  if (!workload.pcie_bench) workload.pcie_bench.emplace();
+  PcieBenchChecker(document, path + ".pcie_bench", *workload.pcie_bench).run(host);
+}
+
+}  // namespace rnicsim

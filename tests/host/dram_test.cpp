@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "host/dram.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/metric_recorder.h"
+
+namespace {
+
+using namespace rnicsim;
+using namespace rnicsim::literals;
+
+constexpr BitRate kLinePerNanosecond = BitRate::gbps(512);
+
+}  // namespace
+
+TEST_CASE("One channel takes accesses in the order of their arrival, in whole lines") {
+  Dram dram(kLinePerNanosecond, 1, 256_B);
+  const Dram::Span first = dram.move(1_us, 0, 4096_B);
+  CHECK(first.start == 1_us);
+  CHECK(first.end == 1064_ns);
+  const Dram::Span second = dram.move(1010_ns, 1 << 20, 65_B);
+  CHECK(second.start == 1064_ns);
+  CHECK(second.end == 1066_ns);
+  auto metrics = test::metrics_of(dram);
+  CHECK(metrics.at("busy") == 66'000);
+  CHECK(metrics.at("stalled.bandwidth") == 54'000);
+  CHECK(metrics.at("occupancy.max") == 2);
+}
+
+TEST_CASE("Of four channels each has a quarter of the bandwidth, and addresses take them in turn") {
+  Dram dram(kLinePerNanosecond, 4, 256_B);
+  // Alone on its channel a line takes four times as long; 1 KiB is spread over all four.
+  CHECK(dram.move(1_us, 0, 64_B).end == 1004_ns);
+  CHECK(dram.move(2_us, 0, 1024_B).end == 2016_ns);
+  // Neighbours on one channel wait for each other, those on two do not.
+  CHECK(dram.move(3_us, 0, 256_B).end == 3016_ns);
+  CHECK(dram.move(3_us, 64, 64_B).start == 3016_ns);
+  CHECK(dram.move(3_us, 256, 64_B).start == 3_us);
+}
+
+TEST_CASE("An access from the middle of a channel's piece goes on with the next channel") {
+  Dram dram(kLinePerNanosecond, 2, 256_B);
+  const Dram::Span span = dram.move(1_us, 192, 256_B);  // one line, then three
+  CHECK(span.start == 1_us);
+  CHECK(span.end == 1006_ns);
+  CHECK(dram.move(1_us, 0, 64_B).start == 1002_ns);
+}

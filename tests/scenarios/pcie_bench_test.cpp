@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// The pattern pcie_bench: what it refuses, and the measurements of a small device.
+#include <catch2/catch.hpp>
+
+#include "scenarios/engine/pcie_bench_workload.h"
+#include "scenarios/engine/simulation.h"
+#include "tests/support/scenario_text.h"
+
+using namespace rnicsim;
+using namespace rnicsim::literals;
+using namespace rnicsim::test;
+
+namespace {
+
+std::string file(const std::string& bench, const std::string& others = {},
+                 const std::string& exerciser = R"(, "exerciser": {"engine_latency": "50 ns"})") {
+  return R"({"hosts": [{"name": "A")" + exerciser + R"(}], "fabric": {"topology": "star"},
+    "workload": [{"name": "w", "pattern": "pcie_bench", "from": "A")" +
+         others + R"(, "pcie_bench": )" + bench + "}]}";
+}
+
+}  // namespace
+
+TEST_CASE("pcie_bench needs a host with an exerciser") {
+  CHECK(failure(file("{}", "", "")) ==
+        "x.json:2: workload.0.from: host \"A\" has no `exerciser`, which pcie_bench works with");
+}
+
+TEST_CASE("pcie_bench refuses what it cannot measure") {
+  CHECK(failure(file(R"({"operations": "fetch"})"))
+            .find("workload.0.pcie_bench.operations: must be read, write, read_write") !=
+        std::string::npos);
+  CHECK(failure(file(R"({"sizes": ["64 B", "64 B"]})"))
+            .find("workload.0.pcie_bench.sizes.1: stands in the list twice") != std::string::npos);
+  CHECK(failure(file(R"({"sizes": "2 KiB", "windows": "1 KiB"})"))
+            .find("workload.0.pcie_bench.windows: 1 KiB do not hold a transfer of 2 KiB") !=
+        std::string::npos);
+  CHECK(failure(file("{}", R"(, "size": "64 B")"))
+            .find("workload.0.size: does not belong to the pattern \"pcie_bench\"") !=
+        std::string::npos);
+}
+
+TEST_CASE("Places are whole cache lines, in a frame each, over all of the window") {
+  const std::vector<PhysicalAddress> frames{PhysicalAddress(4 << 20), PhysicalAddress(64 << 20)};
+  PcieBenchPlaces places(frames, 100_B, 4_MiB, 8_B, false, 1);
+  CHECK(places.next() == PhysicalAddress((4 << 20) + 8));
+  CHECK(places.next() == PhysicalAddress((4 << 20) + 128 + 8));
+  for (std::uint64_t i = 2; i < (2 << 20) / 128; ++i) places.next();
+  CHECK(places.next() == PhysicalAddress((64 << 20) + 8));
+  PcieBenchPlaces two(frames, 64_B, 128_B, 0_B, false, 1);
+  two.next();
+  CHECK(two.next() == PhysicalAddress((4 << 20) + 64));
+  CHECK(two.next() == PhysicalAddress(4 << 20));
+}
+
+TEST_CASE("Each operation is measured with each size, one after the other") {
+  const Scenario scenario = read(file(
+      R"({"operations": ["latency_read", "write"], "sizes": ["64 B", "256 B"], "count": 10})"));
+  const RunResult result = simulate(scenario, {});
+  CHECK(result.violations.empty());
+  const auto latency = [&](const char* size) {
+    return result.metrics.at(std::string("workload.w.latency_read.size_") + size +
+                             ".window_8192.latency.typical");
+  };
+  // The default host takes 520 ns; 64 Gb/s of staging are 8 ns for 64 B.
+  CHECK(static_cast<double>(latency("64").value) / 1e3 == Approx(578).margin(1));
+  CHECK(latency("256").value > latency("64").value);
+  CHECK(result.metrics.at("workload.w.completed").value == 4);
+  CHECK(result.metrics.at("host.A.memory.written.payload").value == 10 * (64 + 256));
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The page is tools/export/ledger_page.html; the build puts its text into the program, and the
+// ledger's document goes into it here.
+#include "tools/export/ledger.h"
+#include "tools/export/ledger_page.h"
+
+namespace rnicsim {
+namespace {
+
+/// "</" would end the script element that the document stands in.
+std::string harmless(const std::string& json) {
+  std::string out;
+  for (const char c : json) {
+    if (c == '/' && !out.empty() && out.back() == '<') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string ledger_html(const Ledger& ledger) {
+  const std::string place = "LEDGER_DOCUMENT";
+  std::string page = ledger_page();
+  return page.replace(page.find(place), place.size(), harmless(ledger_json(ledger)));
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "scenarios/engine/result_document.h"
+#include "tools/import/listing.h"
+#include "tools/rnicsim/commands.h"
+#include "tools/rnicsim/output_file.h"
+
+namespace rnicsim {
+namespace {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+constexpr CommandText kText = {
+    "import FILE... [OPTION...]",
+    "Makes presets of a machine out of what its tools print: lspci -vv (as root), ibv_devinfo -v,\n"
+    "nvidia-smi topo -m, and the XML of NCCL_TOPO_DUMP_FILE. Which one a FILE is, its text tells.\n"
+    "The presets go to stdout as one object by their file names; what could not be learned, with\n"
+    "the default that stays, goes to stderr."};
+
+std::string content_of(const std::string& file) {
+  std::error_code problem;
+  if (!fs::is_regular_file(file, problem)) {
+    ConfigError::Detail detail;
+    detail.file = file;
+    detail.expected = "a file";
+    detail.found = fs::exists(file, problem) ? "something else" : "nothing of that name";
+    throw ConfigError(std::move(detail));
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// It becomes part of file names.
+void check_name(const std::string& name) {
+  const auto good = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  if (name.empty() || !std::all_of(name.begin(), name.end(), good))
+    throw UsageError("--name: expected letters, digits, _ and -, found " + in_quotes(name));
+}
+
+}  // namespace
+
+int import_command(const Arguments& arguments) {
+  OptionList options;
+  const auto text = [] { return po::value<std::string>(); };
+  options.add_options()("name", text()->value_name("NAME"), "of the presets (default: imported)");
+  options.add_options()("device", text()->value_name("ADDRESS"),
+                        "the NIC in lspci, e.g. 5e:00.0 (default: the first)");
+  options.add_options()("hca", text()->value_name("NAME"),
+                        "the NIC elsewhere, e.g. mlx5_0 (default: the first)");
+  options.add_options()(
+      "out", text()->value_name("DIR"),
+      "write DIR/presets/host/NAME.json and the like; a scenario in DIR finds them");
+  const auto values = parse_options(kText, options, "FILE", arguments);
+  if (!values) return kExitGood;
+  const std::vector<std::string> files = strings_of(*values, "FILE");
+  if (files.empty()) throw UsageError("no file given");
+  const auto option = [&](const char* name) {
+    return values->count(name) != 0 ? (*values)[name].as<std::string>() : std::string();
+  };
+  const std::string name = values->count("name") != 0 ? option("name") : "imported";
+  check_name(name);
+
+  Machine machine;
+  for (const std::string& file : files)
+    read_listing(content_of(file), file, {option("device"), option("hca")}, machine);
+
+  Machine::Json all = Machine::Json::object();
+  for (const PresetKind kind : machine.kinds()) {
+    const std::string folder = name_of(kind);
+    const Machine::Json preset =
+        machine.preset(kind, "read from what tools print on " + name + ", the rest as defaults");
+    // A reader that makes what no preset can be has a fault.
+    const std::string lines = to_lines(preset);
+    check_preset(lines, kind, folder + '/' + name + ".json");
+    if (values->count("out") != 0)
+      write_output_file(option("out") + "/presets/" + folder, name + ".json", lines);
+    all[folder + '/' + name + ".json"] = preset;
+  }
+  if (values->count("out") == 0) std::cout << to_lines(all);
+  for (const std::string& remark : machine.remarks()) std::cerr << remark << '\n';
+  return kExitGood;
+}
+
+}  // namespace rnicsim
