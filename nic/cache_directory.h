@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tag store of every on-NIC cache: sets, ways, a replacement policy chosen by name. Knows which
-// key stands in which slot; what is stored there is its owner's. Takes no time of its own: the
+// The tag store of every on-NIC cache: sets, ways, a policy (nic/replacement). Knows which key
+// stands in which slot; what is stored there is its owner's. Takes no time of its own: the
 // owner's hit latency covers the tag comparison. A set's memory exists once it is used.
 #pragma once
 
@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "model/config_reader.h"
-#include "model/random.h"
+#include "nic/replacement.h"
 
 namespace rnicsim {
-
-enum class Replacement : std::uint8_t { kLru, kFifo, kRandom };
 
 /// Size and policy of one cache.
 struct CacheGeometry {
@@ -31,8 +29,10 @@ class CacheDirectory {
   CacheDirectory(std::uint32_t slots, std::uint32_t ways, Replacement replacement,
                  std::uint64_t seed);
 
-  /// The slot that holds `key`; counts as a use for LRU.
+  /// The slot that holds `key`; counts as a use.
   std::optional<std::uint32_t> find(std::uint64_t key);
+  /// The same without counting as one.
+  bool contains(std::uint64_t key) const;
   struct Placed {
     std::uint32_t slot;
     std::optional<std::uint64_t> evicted;
@@ -51,24 +51,14 @@ class CacheDirectory {
   std::uint32_t ways() const { return ways_; }
 
  private:
-  struct Line {
-    std::uint64_t key = 0;
-    std::uint64_t stamp = 0;
-    bool used = false;
-  };
   std::uint32_t set_of(std::uint64_t key) const;
-  std::uint32_t victim(const Line* set);
-  void use(Line& line) {
-    if (replacement_ == Replacement::kLru) line.stamp = ++clock_;
-  }
 
   std::uint32_t ways_;
-  Replacement replacement_;
-  std::vector<std::unique_ptr<Line[]>> sets_;
-  Line* recent_ = nullptr;  ///< that was found last: as a rule it is asked for again
+  ReplacementPolicy policy_;
+  std::vector<std::unique_ptr<CacheLine[]>> sets_;
+  CacheLine* recent_ = nullptr;  ///< the set of what was found last, which is asked for again
+  std::uint32_t recent_way_ = 0;
   std::uint32_t recent_slot_ = 0;
-  std::uint64_t clock_ = 0;
-  Random random_;
 };
 
 }  // namespace rnicsim

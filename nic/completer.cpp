@@ -31,12 +31,15 @@ void CompleterConfig::describe(Fields& fields) {
   pipeline.describe(fields);
   fields.field("window", window, range(1, 1024),
                "READ responses that translate and write to host memory at once");
+  fields.field("prefetch_contexts", prefetch_contexts, range(0, 1024),
+               "packets that wait whose queue pairs' contexts are fetched before their turn");
 }
 
 Completer::Completer(const Wiring& wiring, const CompleterConfig& config)
     : w_(wiring),
       context_port_(wiring.contexts.add_port(wiring.clock)),
       pipeline_(wiring.clock, config.pipeline),
+      most_ahead_(config.prefetch_contexts),
       early_(wiring.reorder_buffer),
       answers_({wiring.scheduler, wiring.clock, wiring.pcie, wiring.key_checker, *this, probe,
                 wiring.selective, wiring.elided, call<&Completer::answers_have_room>(this)},
@@ -56,7 +59,22 @@ void Completer::connect(WqeFetch& wqe_fetch, MacRx& mac_rx, Requester& requester
 void Completer::receive(PacketRef packet, Time ready) {
   waiting_.push({std::move(packet), ready, false});
   most_waiting_ = std::max(most_waiting_, waiting_.size());
+  look_ahead();
   if (waiting_.size() == 1 && !due_.packet) serve();
+}
+
+/// Has the contexts fetched that the next packets need.
+void Completer::look_ahead() {
+  for (; looked_ahead_ < std::min<std::size_t>(waiting_.size(), most_ahead_); ++looked_ahead_) {
+    const std::uint32_t qpn = waiting_.at(looked_ahead_).packet->bth.dest_qp.value();
+    if (w_.contexts.in_range(qpn)) w_.contexts.prefetch(qpn);
+  }
+}
+
+void Completer::next_waiting() {
+  waiting_.pop();
+  if (looked_ahead_ != 0) --looked_ahead_;
+  look_ahead();
 }
 
 void Completer::serve() {
@@ -90,7 +108,7 @@ void Completer::serve() {
     if (&front == &due_)
       due_.packet.reset();
     else
-      waiting_.pop();
+      next_waiting();
     if (w_.selective && w_.contexts.in_range(qpn.value()))
       due_ = {early_.next(w_.qps.at(qpn)), w_.scheduler.now(), false};
   }

@@ -41,6 +41,7 @@ constexpr bool sends(QpState state) { return state == QpState::kRts || state == 
 struct CompleterConfig {
   PipelineConfig pipeline{Cycles(10), Cycles(2)};
   std::uint32_t window = 32;
+  std::uint32_t prefetch_contexts = 0;  ///< of so many packets that wait
   void describe(Fields& fields);
 };
 
@@ -117,6 +118,8 @@ class Completer : public ParsedPacketSink {
   void stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState state,
                     CompletionStatus cause);
   void fail_for_overrun(std::uint64_t qpn);
+  void look_ahead();
+  void next_waiting();
 
   Wiring w_;
   MacRx* mac_rx_ = nullptr;
@@ -124,6 +127,8 @@ class Completer : public ParsedPacketSink {
   Retransmitter* retransmitter_ = nullptr;
   Pipeline& context_port_;
   Pipeline pipeline_;
+  std::uint32_t most_ahead_;
+  std::uint32_t looked_ahead_ = 0;  ///< of waiting_: contexts have been asked for
   EarlyAnswers early_;
   ReadResponseReceiver answers_;
   SendCompletions completions_;

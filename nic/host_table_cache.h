@@ -7,6 +7,7 @@
 // pipeline that a look-up passes (`hit_latency`, one every `interval` cycles); the time is the
 // user's to spend, the look-up itself is a call. On a miss the user is called back to look again:
 // an entry may have been evicted in between, so nobody keeps a pointer past the present callback.
+// Who waits for an entry already, with the same call back, is called back once.
 // Who needs an entry beyond it keeps a copy, and looks again when changes() has moved. Ordering: an
 // entry whose write-back has not been handed to PCIe yet is not fetched again.
 #pragma once
@@ -26,6 +27,7 @@
 #include "model/sparse_array.h"
 #include "nic/cache_directory.h"
 #include "nic/pcie_endpoint.h"
+#include "nic/waiters.h"
 
 namespace rnicsim {
 
@@ -85,6 +87,12 @@ class HostTableCache {
     wait_for(index, retry, work_request);
     return nullptr;
   }
+  /// The entry will be looked up soon: fetches it if it is not here. REQUIRES: in_range(index).
+  void prefetch(std::uint32_t index) {
+    if (directory_.contains(index) || is_awaited(index)) return;
+    ++prefetches_;
+    wait_for(index, {}, {});
+  }
   /// The entry if it is cached, without counting or fetching.
   Entry* peek(std::uint32_t index) {
     const auto slot = directory_.find(index);
@@ -115,6 +123,7 @@ class HostTableCache {
     scope.count("hits", hits_, "look-ups that found their entry");
     scope.count("misses", misses_, "look-ups that had to wait for a DMA read");
     scope.count("fetches", fetches_, "entries read from host RAM");
+    scope.count("prefetches", prefetches_, "of these, before somebody looked for them");
     scope.count("write_backs", write_backs_, "changed entries written back to host RAM");
     scope.time("busy", busy_, "time with at least one fetch outstanding");
     scope.time("stalled.miss_registers", stalled_,
@@ -148,7 +157,7 @@ class HostTableCache {
       throw InvariantBroken(name_, scheduler_.now(), "an index beyond the table was looked up");
     for (Miss& miss : misses_in_flight_) {
       if (miss.active && miss.index == index) {
-        miss.waiters.push_back(retry);
+        if (retry) add_waiter(miss.waiters, retry);
         return;
       }
     }
@@ -165,7 +174,18 @@ class HostTableCache {
     fetch(index, retry, work_request);
   }
 
+  /// Somebody waits for it, or for the miss register that it needs.
+  bool is_awaited(std::uint32_t index) const {
+    for (const Miss& miss : misses_in_flight_)
+      if (miss.active && miss.index == index) return true;
+    for (const Waiting& waiting : waiting_)
+      if (waiting.index == index) return true;
+    return false;
+  }
+
   void park(const Waiting& waiting) {
+    for (const Waiting& other : waiting_)
+      if (other.index == waiting.index && is_same(other.retry, waiting.retry)) return;
     if (waiting_.empty()) stalled_since_ = scheduler_.now();
     waiting_.push_back(waiting);
   }
@@ -178,7 +198,7 @@ class HostTableCache {
     miss.index = index;
     miss.active = true;
     miss.stale = false;
-    miss.waiters.push_back(retry);
+    if (retry) add_waiter(miss.waiters, retry);
     if (in_flight_++ == 0) busy_since_ = scheduler_.now();
     if (in_flight_ > most_in_flight_) most_in_flight_ = in_flight_;
     ++fetches_;
@@ -257,10 +277,10 @@ class HostTableCache {
       const Waiting next = waiting_.front();
       waiting_.pop_front();
       if (waiting_.empty()) stalled_ += scheduler_.now() - stalled_since_;
-      if (directory_.find(next.index))
-        next.retry();
-      else
+      if (!directory_.contains(next.index))
         wait_for(next.index, next.retry, next.work_request);
+      else if (next.retry)
+        next.retry();
     }
   }
 
@@ -290,6 +310,7 @@ class HostTableCache {
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;
   std::uint64_t fetches_ = 0;
+  std::uint64_t prefetches_ = 0;
   std::uint64_t write_backs_ = 0;
   std::uint32_t most_in_flight_ = 0;
 };

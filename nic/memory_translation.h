@@ -42,6 +42,8 @@ class MemoryTranslation {
                     Client& client)
       : scheduler_(scheduler), pcie_(pcie), client_(client), slots_(outstanding) {}
 
+  /// A miss register is free.
+  bool has_room() const { return active_ < slots_.size(); }
   /// Queues the walk if all miss registers are taken.
   void start(const Walk& walk);
   void report(const MetricScope& scope) const;

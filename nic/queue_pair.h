@@ -217,6 +217,7 @@ struct NicQueuePair {
   std::uint64_t received = 0;           ///< bytes of the message so far
   Ring<OwedResponse> owed;              ///< in PSN order
   bool responding = false;              ///< stands in the read responder's turns
+  Time turn_entered;                    ///< its last turn of the read responder
   Time answer_due = Time::never();      ///< when it may, if that is still to come
   std::uint32_t answers_under_way = 0;  ///< responses made from `owed` and not yet at the port
   std::uint32_t response_epoch = 0;     ///< answers being gathered of an earlier epoch are void

@@ -75,36 +75,52 @@ int ReadResponder::next_priority() const {
   return next;
 }
 
+/// Lets turns into the pipeline, one whenever it takes one.
 void ReadResponder::kick() {
-  if (turn_armed_ || waiting_ == 0) return;
   const Time now = w_.scheduler.now();
-  if (next_priority() < 0) {
-    if (!waits_for_port_) port_since_ = now;
-    waits_for_port_ = true;
-    return;
+  while (!turn_armed_ && waiting_ != 0) {
+    const int priority = next_priority();
+    if (priority < 0) {
+      if (!waits_for_port_) port_since_ = now;
+      waits_for_port_ = true;
+      return;
+    }
+    if (!has_room()) {
+      if (room_since_ == Time::never()) room_since_ = now;
+      return;
+    }
+    if (room_since_ != Time::never())
+      stalled_buffer_ += now - std::exchange(room_since_, Time::never());
+    const Time entry = pipeline_.next_entry(now);
+    if (entry == now) {
+      begin_turn(static_cast<std::size_t>(priority));
+    } else {
+      turn_armed_ = true;
+      stalled_interval_ += entry - now;
+      w_.scheduler.at(entry, call<&ReadResponder::turn>(this));
+    }
   }
-  if (!has_room()) {
-    if (room_since_ == Time::never()) room_since_ = now;
-    return;
-  }
-  if (room_since_ != Time::never())
-    stalled_buffer_ += now - std::exchange(room_since_, Time::never());
-  turn_armed_ = true;
-  entered_ = pipeline_.next_entry(now);
-  w_.scheduler.at(context_port_.enter(pipeline_.enter(now)), call<&ReadResponder::turn>(this));
 }
 
 void ReadResponder::turn() {
   turn_armed_ = false;
-  const int priority = next_priority();
-  if (priority >= 0) {
-    Ring<Turn>& turns = turns_[static_cast<std::size_t>(priority)];
-    NicQueuePair& qp = *turns.take().qp;
-    if (turns.empty()) waiting_ = static_cast<PrioritySet>(waiting_ & ~(1U << priority));
-    turn_armed_ = true;  // serving may owe again, which is to come behind this turn
-    serve(qp.qpn.value());
-    turn_armed_ = false;
-  }
+  kick();
+}
+
+void ReadResponder::begin_turn(std::size_t priority) {
+  const Time now = w_.scheduler.now();
+  Ring<Turn>& turns = turns_[priority];
+  NicQueuePair& qp = *turns.take().qp;
+  if (turns.empty()) waiting_ = static_cast<PrioritySet>(waiting_ & ~(1U << priority));
+  qp.turn_entered = now;
+  ++in_pipeline_;
+  w_.scheduler.at(context_port_.enter(pipeline_.enter(now)),
+                  call<&ReadResponder::end_turn>(this, qp.qpn.value()));
+}
+
+void ReadResponder::end_turn(std::uint64_t qpn) {
+  --in_pipeline_;
+  serve(qpn);
   kick();
 }
 
@@ -125,7 +141,7 @@ void ReadResponder::serve(std::uint64_t number) {
   if (owed.kind != OwedResponse::Kind::kRead || owed.offset == owed.length) qp.owed.pop();
   ++qp.answers_under_way;
   ++packets_;
-  w_.congestion.sent_response(qp, *job.packet, entered_);
+  w_.congestion.sent_response(qp, *job.packet, qp.turn_entered);
   const Bytes payload = job.packet->payload_length;
   payload_ += payload;
   buffered_ += payload;
@@ -231,7 +247,7 @@ void ReadResponder::report(const MetricScope& scope) const {
   scope.count("packets", packets_, "READ responses, atomic results, acknowledgements in order");
   scope.bytes("payload_bytes", payload_, "payload bytes of READ responses");
   scope.time("busy", pipeline_.busy(), "time the pipeline was taken");
-  scope.time("stalled.interval", pipeline_.stalled(), "turns waited for the pipeline");
+  scope.time("stalled.interval", stalled_interval_, "time in which turns waited for the pipeline");
   scope.time("stalled.buffer", stalled_buffer_, "time in which a turn waited for buffer");
   scope.time("stalled.port", stalled_port_,
              "time in which all turns waited for the port's response queue");

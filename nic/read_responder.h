@@ -60,7 +60,7 @@ class ReadResponder : private DmaEngine::Client {
   void hurry(NicQueuePair& qp, Time from);
   /// The port's response queue may have room again.
   void response_started();
-  bool idle() const { return dma_.idle() && waiting_ == 0; }
+  bool idle() const { return dma_.idle() && waiting_ == 0 && in_pipeline_ == 0; }
   /// For quiescing: see Requester::made.
   std::uint64_t made() const { return dma_.next(); }
   bool has_passed(std::uint64_t made) const { return dma_.first() >= made; }
@@ -75,13 +75,18 @@ class ReadResponder : private DmaEngine::Client {
   void queue(NicQueuePair& qp);
   void kick();
   void turn();
+  void begin_turn(std::size_t priority);
+  void end_turn(std::uint64_t qpn);
   void serve(std::uint64_t qpn);
   static void begin_answers(NicQueuePair& qp, const abi::QpContext& context,
                             const OwedResponse& owed);
   PacketRef build(NicQueuePair& qp, const abi::QpContext& context, OwedResponse& owed,
                   DmaEngine::Job& job);
   int next_priority() const;
-  bool has_room() const { return buffered_ + Bytes(kMaxPathMtu) <= config_.buffer; }
+  /// For the turns in the pipeline and one more.
+  bool has_room() const {
+    return buffered_ + Bytes(kMaxPathMtu) * (in_pipeline_ + 1) <= config_.buffer;
+  }
 
   void begin_part(const DmaEngine::Job&, std::uint32_t, KeyCheck&) override {}
   bool may_move(std::uint64_t, DmaEngine::Job&) override { return true; }
@@ -106,8 +111,9 @@ class ReadResponder : private DmaEngine::Client {
   std::array<Ring<Turn>, kPriorities> turns_;
   PrioritySet waiting_ = 0;  ///< priorities that have turns
   std::uint64_t orders_ = 0;
-  bool turn_armed_ = false;
-  Time entered_;  ///< when the present turn entered the pipeline
+  bool turn_armed_ = false;  ///< the next turn waits for the pipeline
+  std::uint64_t in_pipeline_ = 0;
+  Time stalled_interval_;
   bool waits_for_port_ = false;
   Bytes buffered_;
   Bytes most_buffered_;

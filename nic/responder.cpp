@@ -14,6 +14,8 @@ void ResponderConfig::describe(Fields& fields) {
   fields.object("ack_pipeline", ack_pipeline, "from the decision to answer to the port");
   fields.field("window", window, range(1, 1024),
                "packets that translate and write to host memory at once");
+  fields.field("prefetch_contexts", prefetch_contexts, range(0, 1024),
+               "packets that wait whose queue pairs' contexts are fetched before their turn");
 }
 
 Responder::Responder(const Wiring& wiring, const ResponderConfig& config)
@@ -49,8 +51,18 @@ void Responder::connect(Completer& completer, ReadResponder& read_responder) {
 void Responder::receive(PacketRef packet, Time ready) {
   ++received_;
   arrivals_.push({std::move(packet), ready});
+  look_ahead();
   most_inside_ = std::max(most_inside_, arrivals_.size() + requests_.size());
   pump();
+}
+
+/// Has the contexts fetched that the next packets need.
+void Responder::look_ahead() {
+  for (; looked_ahead_ < std::min<std::size_t>(arrivals_.size(), config_.prefetch_contexts);
+       ++looked_ahead_) {
+    const std::uint32_t qpn = arrivals_.at(looked_ahead_).packet->bth.dest_qp.value();
+    if (w_.contexts.in_range(qpn)) w_.contexts.prefetch(qpn);
+  }
 }
 
 /// Judges packets in arrival order as far as the window and the caches allow.
@@ -92,7 +104,10 @@ InboundRequest* Responder::next_to_judge() {
   }
   if (waits_since_ != Time::never())
     stalled_window_ += now - std::exchange(waits_since_, Time::never());
-  Arrival arrival = due_ ? Arrival{std::move(due_), now} : arrivals_.take();
+  const bool early = static_cast<bool>(due_);
+  Arrival arrival = early ? Arrival{std::move(due_), now} : arrivals_.take();
+  if (!early && looked_ahead_ != 0) --looked_ahead_;
+  look_ahead();
   InboundRequest& next = requests_.push(InboundRequest{});
   next.packet = std::move(arrival.packet);
   next.ready = context_port_.enter(pipeline_.enter(std::max(arrival.ready, now)));

@@ -49,6 +49,7 @@ struct ResponderConfig {
   PipelineConfig pipeline{Cycles(20), Cycles(4)};
   PipelineConfig ack_pipeline{Cycles(8), Cycles(2)};
   std::uint32_t window = 32;
+  std::uint32_t prefetch_contexts = 0;  ///< of so many packets that wait
   void describe(Fields& fields);
 };
 
@@ -108,6 +109,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   };
 
   void pump();
+  void look_ahead();
   InboundRequest* next_to_judge();
   void take_early(Qpn qpn);
   void drop_early(NicQueuePair& qp);
@@ -138,7 +140,8 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   ReceivePool pool_;
   PacketRef due_;  ///< one that came early: before the arrivals
   Ring<Arrival> arrivals_;
-  Ring<InboundRequest> requests_;  ///< the jobs of dma_ and, behind them, the one being judged
+  std::uint32_t looked_ahead_ = 0;  ///< of arrivals_: contexts have been asked for
+  Ring<InboundRequest> requests_;   ///< the jobs of dma_ and, behind them, the one being judged
   MessageReceiver messages_;
   RequestJudge judge_;
   LateRefusal refusals_;

@@ -6,6 +6,9 @@
 // An entry is 8 B of table; a line of `line_entries` neighbours is fetched and replaced as one (one
 // 64 B read by default), so `entries` / `line_entries` lines exist. A hit costs cycles, a miss a
 // walk (nic/memory_translation), limited by `outstanding_misses`.
+//
+// With `prefetch` next_line, a miss, and the first use of a line that was fetched ahead, fetches
+// the region's next line too, if it is not here and a miss register is free.
 #pragma once
 
 #include <array>
@@ -19,11 +22,14 @@
 
 namespace rnicsim {
 
+enum class TranslationPrefetch : std::uint8_t { kNone, kNextLine };
+
 struct TranslationCacheConfig {
   CacheGeometry geometry{2048, 4, Replacement::kLru};
   std::uint32_t line_entries = 8;
   Cycles hit_latency{4};
   std::uint32_t outstanding_misses = 2;
+  TranslationPrefetch prefetch = TranslationPrefetch::kNone;
   void describe(Fields& fields);
 };
 
@@ -48,25 +54,37 @@ class TranslationCache : private MemoryTranslation::Client {
   void report(const MetricScope& scope) const;
 
  private:
+  struct Cached {
+    MemoryTranslation::Line line;
+    bool ahead = false;
+  };
   struct Pending {
     std::uint64_t line_key = 0;
     bool active = false;
     bool stale = false;
+    bool ahead = false;  ///< a prefetch that nobody has asked for yet
     std::vector<Callback> waiters;
   };
   void walked(const MemoryTranslation::Walk& walk, const MemoryTranslation::Line& line) override;
-  void miss(const abi::KeyEntry& key, std::uint64_t page, std::uint64_t line_key, Callback retry,
+  void miss(const abi::KeyEntry& key, std::uint64_t line, Callback retry,
             WorkRequestId work_request);
+  void fetch_ahead(const abi::KeyEntry& key, std::uint64_t line);
+  Pending& begin_walk(const abi::KeyEntry& key, std::uint64_t line, WorkRequestId work_request);
+  Pending* pending_walk(std::uint64_t line_key);
+  void came_true(bool& ahead);
 
   TranslationCacheConfig config_;
   CacheDirectory directory_;
-  SparseArray<MemoryTranslation::Line, 8> lines_;
+  SparseArray<Cached, 8> lines_;
   std::deque<Pending> pending_;
   std::vector<Callback> serving_;
   MemoryTranslation walker_;
   bool missed_before_ = false;  ///< the next look-up has been counted as a miss
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;
+  std::uint64_t prefetches_ = 0;
+  std::uint64_t useful_ = 0;
+  std::uint64_t useless_ = 0;
 };
 
 }  // namespace rnicsim

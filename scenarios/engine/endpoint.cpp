@@ -95,7 +95,23 @@ void Endpoint::prepare(CpuTask& task, Bytes length, AccessFlags access) {
   require(opened, "opening the device");
   const VirtualAddress address = map(length);
   pd = process.verbs.alloc_pd(task);
-  region = register_memory(task, address, length, access);
+  if (spec.regions == 1)
+    region = register_memory(task, address, length, access);
+  else
+    register_pieces(task, address, length, access);
+}
+
+void Endpoint::register_pieces(CpuTask& task, VirtualAddress address, Bytes length,
+                               AccessFlags access) {
+  const Bytes piece = spec.region_length();
+  region = register_memory(task, address, piece, access);
+  region.length = length.count();
+  for (std::uint32_t i = 1; i < spec.regions; ++i) {
+    const VirtualAddress begin(address.value() + i * piece.count());
+    const Bytes rest = length - piece * i;
+    const bool last = i + 1 == spec.regions;
+    more_keys.push_back(register_memory(task, begin, last ? rest : piece, access).lkey);
+  }
 }
 
 MemoryRegion Endpoint::add_region(CpuTask& task, Bytes length, AccessFlags access) {
@@ -166,10 +182,12 @@ QueuePair* Endpoint::add_queue_pair(CpuTask& task, const Plan& plan) {
   init.max_send_requests = plan.sends * blocks_of_request(spec, plan.inline_up_to);
   init.max_inline = static_cast<std::uint32_t>(plan.inline_up_to.count());
   init.max_recv_requests = plan.receives;
+  init.inline_receive = spec.inline_receive;
   access_ = plan.access;
   const auto qp = process.verbs.create_qp(task, init);
   require(qp.error, "create_qp");
   to_init(task, qp.value, plan.access);
+  by_number_[qp.value->qpn().value()] = qps.size();
   qps.push_back(qp.value);
   return qp.value;
 }
@@ -257,6 +275,12 @@ void Endpoint::move_all(CpuTask& task, QpState state) {
 void Endpoint::destroy_all(CpuTask& task) {
   for (QueuePair* qp : qps) require(process.verbs.destroy_qp(task, qp), "destroy_qp");
   qps.clear();
+  by_number_.clear();
+}
+
+std::size_t Endpoint::index_of(Qpn qpn) const {
+  const auto found = by_number_.find(qpn.value());
+  return found != by_number_.end() ? found->second : qps.size();
 }
 
 std::uint64_t Endpoint::count_in_error(CpuTask& task) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "host/host.h"
@@ -46,7 +47,7 @@ class Endpoint {
   /// How many of its programs have not ended.
   std::size_t running() const { return running_; }
 
-  /// A buffer in the process's memory, registered.
+  /// A buffer in the process's memory, registered, as so many regions as the workload says.
   void prepare(CpuTask& task, Bytes length, AccessFlags access);
   /// One more, of the same protection domain.
   MemoryRegion add_region(CpuTask& task, Bytes length, AccessFlags access);
@@ -69,6 +70,8 @@ class Endpoint {
   /// To RESET, whatever state they are in, and to INIT, so as to connect again. REQUIRES: nothing
   /// is left to be polled.
   void reset(CpuTask& task);
+  /// Which of `qps` has this number; their count if none has.
+  std::size_t index_of(Qpn qpn) const;
   /// Every queue pair; there are none after the second.
   void move_all(CpuTask& task, QpState state);
   void destroy_all(CpuTask& task);
@@ -85,8 +88,9 @@ class Endpoint {
   /// As datagrams to the queue pair's peer need it.
   void address(SendRequest& request, std::size_t qp) const;
   ScatterGather piece(std::uint64_t offset, Bytes bytes) const {
+    const std::size_t nth = spec.region_at(offset);
     return {VirtualAddress(region.address.value() + offset),
-            static_cast<std::uint32_t>(bytes.count()), region.lkey};
+            static_cast<std::uint32_t>(bytes.count()), nth == 0 ? region.lkey : more_keys[nth - 1]};
   }
   RegionImage image() { return {process.pages, region.address, region.length}; }
 
@@ -95,7 +99,8 @@ class Endpoint {
   Process process;
   PortIdentity port;
   PdNumber pd;
-  MemoryRegion region;
+  MemoryRegion region;               ///< of several, all of the memory and the first one's keys
+  std::vector<MemoryKey> more_keys;  ///< those of the further ones
   CompletionQueue* cq = nullptr;
   CompletionQueue* receive_cq = nullptr;  ///< the same, unless the plan wants its own
   std::vector<QueuePair*> qps;
@@ -104,6 +109,7 @@ class Endpoint {
  private:
   void copy_by_cpu(CpuTask& task, const Gpu& gpu, Bytes bytes, Staging direction);
   VirtualAddress map(Bytes length);
+  void register_pieces(CpuTask& task, VirtualAddress address, Bytes length, AccessFlags access);
   MemoryRegion register_memory(CpuTask& task, VirtualAddress address, Bytes length,
                                AccessFlags access);
   void to_init(CpuTask& task, QueuePair* qp, AccessFlags access);
@@ -118,6 +124,7 @@ class Endpoint {
   Probe probe_;
   std::optional<Introduction> peer_;
   AccessFlags access_;
+  std::unordered_map<std::uint32_t, std::size_t> by_number_;
   std::vector<std::unique_ptr<SoftwareThread>> threads_;
   std::size_t running_ = 0;
 };

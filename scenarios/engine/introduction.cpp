@@ -31,7 +31,8 @@ ControlMessage Introduction::encode() const {
   put64(message, mac);
   put64(message, address.value());
   put64(message, length);
-  put64(message, rkey.value());
+  put64(message, std::uint64_t{more_keys.size()} << 32 | rkey.value());
+  for (const MemoryKey key : more_keys) put64(message, key.value());
   for (const std::uint32_t qpn : qpns) put64(message, qpn);
   return message;
 }
@@ -46,8 +47,14 @@ Introduction Introduction::decode(const ControlMessage& message) {
   out.address = VirtualAddress(get(2));
   out.length = get(3);
   out.rkey = MemoryKey(static_cast<std::uint32_t>(get(4)));
-  for (std::size_t i = 5; i < message.size() / 8; ++i)
-    out.qpns.push_back(static_cast<std::uint32_t>(get(i)));
+  const std::size_t keys = get(4) >> 32;
+  for (std::size_t i = 5; i < message.size() / 8; ++i) {
+    const auto value = static_cast<std::uint32_t>(get(i));
+    if (i - 5 < keys)
+      out.more_keys.emplace_back(value);
+    else
+      out.qpns.push_back(value);
+  }
   return out;
 }
 

@@ -18,6 +18,7 @@ struct Introduction {
   VirtualAddress address;
   std::uint64_t length = 0;
   MemoryKey rkey;
+  std::vector<MemoryKey> more_keys;  ///< of further regions, one after the other
   ControlMessage encode() const;
   static Introduction decode(const ControlMessage& message);
 };

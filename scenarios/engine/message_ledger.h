@@ -5,6 +5,7 @@
 // the messages after `warm_up` that succeeded.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -38,24 +39,29 @@ class MessageLedger {
   /// Number of the message that is posted next; spec.count when all have been.
   std::uint64_t next() const { return posted_; }
   /// Its queue pair, and the how-manieth on it that it is.
-  std::uint32_t queue_pair() const {
-    return static_cast<std::uint32_t>(posted_ % spec_.queue_pairs);
+  std::uint32_t queue_pair() const { return spec_.queue_pair_of(posted_); }
+  std::uint64_t nth() const { return spec_.nth_of(posted_); }
+  /// How many are posted with it as a list.
+  std::uint32_t list() const {
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(spec_.post_list, spec_.count - posted_));
   }
-  std::uint64_t nth() const { return posted_ / spec_.queue_pairs; }
-  /// There is a next message and its queue pair has room for it.
+  /// There is a next message and its queue pair has room for its list.
   bool may_post() const {
-    return posted_ < spec_.count && streams_[queue_pair()].outstanding() < spec_.queue_depth;
+    return posted_ < spec_.count &&
+           streams_[queue_pair()].outstanding() + list() <= spec_.queue_depth;
   }
   /// Of a queue pair, every signal_every-th message and the last ask for a completion.
   bool asks_for_completion() const {
-    return posted_ + spec_.queue_pairs >= spec_.count || (nth() + 1) % spec_.signal_every == 0;
+    const std::uint64_t next = nth() + 1;
+    return spec_.number_of(queue_pair(), next) >= spec_.count || next % spec_.signal_every == 0;
   }
   /// The next message has been posted. `completed`, `landed` and `status` are the ledger's.
   void post(const Message& message);
   /// completion.id is the message's number. Calls settled(number, message) for each that it ends.
   template <class Settled>
   void complete(const WorkCompletion& completion, Time now, Settled settled) {
-    Stream& stream = streams_[completion.id % spec_.queue_pairs];
+    Stream& stream = streams_[spec_.queue_pair_of(completion.id)];
     ++by_status_[name_of(completion.status)];
     while (stream.outstanding() != 0) {
       const std::uint64_t number = stream.in_flight[stream.first++];

@@ -30,14 +30,14 @@ void check_receives(const WorkloadSpec& spec, const PairOperation::Outcome& outc
       spec.operation == Operation::kSendImm || spec.operation == Operation::kWriteImm;
   std::uint64_t wrong = 0;
   for (std::uint32_t qp = 0; qp < spec.queue_pairs; ++qp) {
-    std::uint64_t number = qp;
+    std::uint64_t nth = 0;
     for (const ReceivedMessages::Message& message : outcome.received.of(qp)) {
       if (!message.success) continue;
+      const std::uint64_t number = spec.number_of(qp, nth++);
       const bool right = message.bytes == spec.size.count() &&
                          message.with_immediate == immediate &&
                          (!immediate || !known || message.immediate == number);
       if (!right) ++wrong;
-      number += spec.queue_pairs;
     }
   }
   difference.add(wrong, "receives with a wrong length or immediate");
@@ -113,12 +113,12 @@ class SendOperation : public PairOperation {
     Places came;
     std::set<std::uint64_t> unknown;
     for (std::uint32_t qp = 0; qp < spec_.queue_pairs; ++qp) {
-      std::uint64_t number = qp;
+      std::uint64_t nth = 0;
       for (const ReceivedMessages::Message& message : outcome.received.of(qp)) {
+        const std::uint64_t number = spec_.number_of(qp, nth++);
         if (message.success) came[message.place + header] = sources[number];
         if (!matched || !message.success || (unreliable() && outcome.disturbed))
           unknown.insert(message.place + header);
-        number += spec_.queue_pairs;
       }
     }
     compare(came, unknown, header, difference);

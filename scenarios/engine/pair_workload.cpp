@@ -31,6 +31,8 @@ PairWorkload::PairWorkload(System& system, const WorkloadSpec& spec, const Scena
       target_(system, spec_, spec.to, target_core, observer),
       local_random_(seed_for(scenario.seed, spec.name + ".local_offset")),
       remote_random_(seed_for(scenario.seed, spec.name + ".remote_offset")),
+      elements_(spec.post_list),
+      requests_(spec.post_list),
       ledger_(spec_),
       received_(target_),
       windows_(target_, initiator_, to_initiator_),
@@ -69,6 +71,7 @@ void PairWorkload::target(CpuTask& task) {
   introduction.address = target_.region.address;
   introduction.length = target_.region.length;
   introduction.rkey = target_.region.rkey;
+  introduction.more_keys = target_.more_keys;
   falsify(task, introduction);
   if (spec_.fault == AccessFault::kSilent) return;
   to_initiator_.send(task, introduction.encode());
@@ -223,8 +226,7 @@ void PairWorkload::stream(CpuTask& task, const Introduction& peer) {
     for (std::uint32_t i = 0; i < n; ++i)
       ledger_.complete(completions[i], task.now(),
                        [this](std::uint64_t number, const MessageLedger::Message& message) {
-                         if (!message.succeeded())
-                           windows_.failed(static_cast<std::uint32_t>(number % spec_.queue_pairs));
+                         if (!message.succeeded()) windows_.failed(spec_.queue_pair_of(number));
                          if (!elided_) operation_->settled(message);
                        });
   }
@@ -262,50 +264,63 @@ bool PairWorkload::may_post(CpuTask& task) {
   return true;
 }
 
-/// Posts the next message if it may.
-bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
-  if (!may_post(task)) return false;
-  const std::uint64_t number = ledger_.next();
-  const std::uint32_t index = ledger_.queue_pair();
+MessageLedger::Message PairWorkload::next_message(Time now) {
+  const std::uint32_t qp = ledger_.queue_pair();
   // What atomics bring would else lie over one another.
   const OffsetPattern local =
       is_atomic(spec_.operation) ? OffsetPattern::kSequential : spec_.local_offset;
   MessageLedger::Message message;
-  message.local_offset = next_offset(local, ledger_.nth(), index, local_random_);
-  message.remote_offset = next_offset(spec_.remote_offset, ledger_.nth(), index, remote_random_);
+  message.local_offset = next_offset(local, ledger_.nth(), qp, local_random_);
+  message.remote_offset = next_offset(spec_.remote_offset, ledger_.nth(), qp, remote_random_);
   message.signaled = ledger_.asks_for_completion();
-  message.posted = task.now();
-  if (!brings_data(spec_.operation))
-    initiator_.stage(task, spec_.size, Endpoint::Staging::kOutOfGpu);
-  QueuePair* qp = initiator_.qps[index];
-  const ScatterGather element = source(message.local_offset);
+  message.posted = now;
+  return message;
+}
+
+SendRequest PairWorkload::request_for(const MessageLedger::Message& message,
+                                      const ScatterGather& element, const Introduction& peer) {
   SendRequest request;
-  request.id = number;
+  request.id = ledger_.next();
   request.list = &element;
   request.list_length = 1;
   request.remote_address = VirtualAddress(peer.address.value() + message.remote_offset);
-  request.rkey = peer.rkey;
+  const std::size_t region = spec_.region_at(message.remote_offset);
+  request.rkey = region == 0 ? peer.rkey : peer.more_keys[region - 1];
   request.signaled = message.signaled;
   request.fence = spec_.fence;
   request.inline_data = spec_.inline_up_to != Bytes(0) && spec_.size <= spec_.inline_up_to;
-  operation_->complete(request, number, message.remote_offset);
-  initiator_.address(request, index);
-  if (timeline_ != nullptr && number < tracked_)
-    timeline_->track(WorkRequestId(static_cast<std::uint16_t>(initiator_.port.number), qp->qpn(),
-                                   qp->next_request()),
-                     spec_.operation, spec_.from, spec_.to);
-  require(initiator_.process.verbs.post_send(task, qp, request), "post_send");
-  ledger_.post(message);
+  operation_->complete(request, request.id, message.remote_offset);
+  initiator_.address(request, ledger_.queue_pair());
+  return request;
+}
+
+/// Posts the next list of messages if it may.
+bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
+  if (!may_post(task)) return false;
+  QueuePair* const qp = initiator_.qps[ledger_.queue_pair()];
+  const std::uint32_t count = ledger_.list();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const MessageLedger::Message message = next_message(task.now());
+    if (!brings_data(spec_.operation))
+      initiator_.stage(task, spec_.size, Endpoint::Staging::kOutOfGpu);
+    elements_[i] = source(message.local_offset);
+    requests_[i] = request_for(message, elements_[i], peer);
+    if (timeline_ != nullptr && requests_[i].id < tracked_)
+      timeline_->track(WorkRequestId(static_cast<std::uint16_t>(initiator_.port.number), qp->qpn(),
+                                     qp->next_request() + i),
+                       spec_.operation, spec_.from, spec_.to);
+    ledger_.post(message);
+  }
+  require(initiator_.process.verbs.post_send(task, qp, requests_.data(), count).error, "post_send");
   return true;
 }
 
 /// What a READ or an atomic brings lands at home, and that is no landing at the target.
 void PairWorkload::landed(WorkRequestId id, Time time) {
   if (!id || id.nic() != initiator_.port.number || brings_data(spec_.operation)) return;
-  for (std::uint32_t i = 0; i < initiator_.qps.size(); ++i) {
-    if (initiator_.qps[i]->qpn() != id.qpn()) continue;
-    ledger_.landed(std::uint64_t{id.index()} * spec_.queue_pairs + i, time);
-  }
+  const std::size_t qp = initiator_.index_of(id.qpn());
+  if (qp != initiator_.qps.size())
+    ledger_.landed(spec_.number_of(static_cast<std::uint32_t>(qp), id.index()), time);
 }
 
 std::vector<std::string> PairWorkload::waiting_for() const {
@@ -336,8 +351,11 @@ Workload::Landed PairWorkload::landed_at(const std::string& host) const {
     landed.exact = !disturbed;
   } else if (host == spec_.to) {
     const bool lossy = spec_.transport != Transport::kRc;
+    // What stands in a completion entry, the program copies.
+    const bool in_entry =
+        spec_.inline_receive && !elided_ && spec_.size <= Bytes(abi::Cqe::kInlineBytes);
     if (is_send(spec_.operation))
-      landed.least = received_.bytes();
+      landed.least = in_entry ? Bytes(0) : received_.bytes();
     else if (!brings_data(spec_.operation) && !(lossy && disturbed))
       landed.least = ledger_.delivered();
     landed.exact = !disturbed || (ledger_.unsuccessful() == 0 && !lossy);

@@ -74,6 +74,9 @@ class PairWorkload : public Workload {
   void end_receives(CpuTask& task, std::uint64_t unsuccessful);
   void stream(CpuTask& task, const Introduction& peer);
   bool post_next(CpuTask& task, const Introduction& peer);
+  MessageLedger::Message next_message(Time now);
+  SendRequest request_for(const MessageLedger::Message& message, const ScatterGather& element,
+                          const Introduction& peer);
   bool may_post(CpuTask& task);
   void falsify(CpuTask& task, Introduction& introduction);
   void post_after_failure(CpuTask& task);
@@ -93,6 +96,8 @@ class PairWorkload : public Workload {
   Endpoint target_;
   Random local_random_;
   Random remote_random_;
+  std::vector<ScatterGather> elements_;  ///< of the list that is being posted
+  std::vector<SendRequest> requests_;
   MessageLedger ledger_;
   ReceivedMessages received_;
   WindowLeases windows_;  ///< of send_invalidate

@@ -13,13 +13,11 @@ constexpr std::uint32_t kPollBatch = 16;
 
 ReceivedMessages::ReceivedMessages(Endpoint& endpoint)
     : endpoint_(endpoint), spec_(endpoint.spec), streams_(endpoint.spec.queue_pairs) {
-  for (std::uint32_t qp = 0; qp < spec_.queue_pairs; ++qp)
-    streams_[qp].wanted =
-        spec_.count / spec_.queue_pairs + (qp < spec_.count % spec_.queue_pairs ? 1 : 0);
+  for (std::uint32_t qp = 0; qp < spec_.queue_pairs; ++qp) streams_[qp].wanted = spec_.count_of(qp);
 }
 
 std::uint32_t ReceivedMessages::depth(const WorkloadSpec& spec) {
-  const std::uint64_t most = divide_up(spec.count, spec.queue_pairs);
+  const std::uint64_t most = spec.count_of(0);
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(spec.receive_depth.value_or(spec.queue_depth), most));
 }
@@ -97,9 +95,7 @@ void ReceivedMessages::take_all(CpuTask& task,
   while (!done()) {
     const std::uint32_t n = endpoint_.wait(task, endpoint_.receive_cq, completions, kPollBatch);
     for (std::uint32_t i = 0; i < n; ++i) {
-      const auto at = std::find_if(endpoint_.qps.begin(), endpoint_.qps.end(),
-                                   [&](QueuePair* qp) { return qp->qpn() == completions[i].qpn; });
-      const auto qp = static_cast<std::uint32_t>(at - endpoint_.qps.begin());
+      const auto qp = static_cast<std::uint32_t>(endpoint_.index_of(completions[i].qpn));
       take(completions[i], qp);
       const Stream& stream = streams_[qp];
       taken(qp, stream.messages.back());

@@ -295,6 +295,12 @@ class Checker {
       return;
     }
     workload.from = one_host(workload.from_rule, path + ".from", "host that posts");
+    if (workload.pattern == WorkloadPattern::kRegistration) {
+      if (workload.to_rule != nullptr) fail(path + ".to", "a registration has no other end");
+      workload.to = workload.from;
+      check_workload(document_, path, workload, scenario_.fabric, Bytes());
+      return;
+    }
     workload.to = one_host(workload.to_rule, path + ".to", "host at the other end");
     if (workload.from == workload.to)
       fail(path + ".to", "loopback is not supported: `from` and `to` are the same host");

@@ -15,6 +15,7 @@
 #include "scenarios/engine/pause_log.h"
 #include "scenarios/engine/pcie_bench_workload.h"
 #include "scenarios/engine/perftest_workload.h"
+#include "scenarios/engine/registration_workload.h"
 #include "scenarios/engine/rkey_guessing.h"
 #include "scenarios/engine/system.h"
 #include "scenarios/engine/timeline.h"
@@ -105,6 +106,8 @@ class Simulation {
     if (spec.pattern == WorkloadPattern::kRkeyGuessing)
       return std::make_unique<RkeyGuessing>(system_, spec, scenario_, from, to, observer_,
                                             timeline_.get());
+    if (spec.pattern == WorkloadPattern::kRegistration)
+      return std::make_unique<RegistrationWorkload>(system_, spec, from, observer_);
     return std::make_unique<PairWorkload>(system_, spec, scenario_, from, to, observer_,
                                           timeline_.get());
   }

@@ -59,6 +59,8 @@ class WorkloadChecker {
       perftest();
     else if (w_.pattern == WorkloadPattern::kRkeyGuessing)
       rkey_guessing();
+    else if (w_.pattern == WorkloadPattern::kRegistration)
+      registration();
     else
       pairs();
     const Operation operation = w_.pattern == WorkloadPattern::kPerftest ? operation_of(w_.test)
@@ -135,6 +137,8 @@ class WorkloadChecker {
     check_remote_memory();
     check_target_fault();
     check_windows();
+    check_lists();
+    check_regions();
     interpret_inline();
     check_memory_path();
   }
@@ -170,6 +174,30 @@ class WorkloadChecker {
                   to_text(w_.path_mtu));
     require(!w_.region || *w_.region >= w_.step(), "region",
             "must hold at least one message and the " + to_text(kGrhBytes) + " before it");
+  }
+
+  bool handles_windows() const {
+    return w_.operation == Operation::kSendInvalidate || is_local(w_.operation);
+  }
+
+  void check_lists() const {
+    require(w_.post_list == 1 || !handles_windows(), "post_list",
+            "keys of windows are known one message at a time");
+    require(w_.post_list <= w_.queue_depth, "post_list", "must not exceed queue_depth");
+  }
+
+  void check_regions() const {
+    require(!w_.spacing || has_remote_address(w_.operation), "spacing",
+            "belongs to operations that name memory of `to`");
+    require(!w_.inline_receive || is_send(w_.operation), "inline_receive",
+            "belongs to operations that bring data to a receive");
+    if (w_.regions == 1) return;
+    require(!handles_windows(), "regions", "windows belong to one region");
+    require(w_.fault == AccessFault::kNone && w_.local_fault == LocalFault::kNone &&
+                w_.receive_fault == LocalFault::kNone && w_.target_fault == TargetFault::kNone,
+            "regions", "falsified accesses are to one region");
+    require(w_.step() != Bytes(0) && w_.region_size().count() / w_.step().count() >= w_.regions,
+            "regions", "each must hold at least one message");
   }
 
   void check_receives() const {
@@ -279,6 +307,17 @@ class WorkloadChecker {
     w_.target_regions = w_.target_regions.value_or(kTargetRegions);
   }
 
+  void registration() const {
+    refuse_keys_of_pairs_alone();
+    refuse_keys_of_flows();
+    refuse_keys_of_perftest();
+    refuse_keys_of_rkey_guessing();
+    require(
+        w_.queue_pairs == 1 && w_.operation == Operation::kWrite && !w_.region && !w_.receive_depth,
+        "pattern", "a registration has no queue pairs, operation, region or receive_depth");
+    require(w_.size != Bytes(0), "size", "a region of 0 B cannot be registered");
+  }
+
   void refuse_pair_key(bool untouched, const char* key) const {
     require(untouched, key, "belongs to the pattern \"pairs\"");
   }
@@ -306,6 +345,10 @@ class WorkloadChecker {
     const WorkloadSpec untouched;
     refuse_pair_key(w_.warm_up == untouched.warm_up, "warm_up");
     refuse_pair_key(w_.signal_every == untouched.signal_every, "signal_every");
+    refuse_pair_key(w_.post_list == untouched.post_list, "post_list");
+    refuse_pair_key(w_.regions == untouched.regions, "regions");
+    refuse_pair_key(!w_.spacing, "spacing");
+    refuse_pair_key(w_.inline_receive == untouched.inline_receive, "inline_receive");
     refuse_pair_key(w_.inline_rule == nullptr, "inline");
     refuse_pair_key(w_.remote_offset == untouched.remote_offset, "remote_offset");
     refuse_pair_key(w_.local_offset == untouched.local_offset, "local_offset");

@@ -4,9 +4,9 @@
 namespace rnicsim {
 
 const char* name_of(WorkloadPattern pattern) {
-  constexpr const char* kNames[] = {"pairs",       "perftest",    "rkey_guessing", "pcie_bench",
-                                    "incast",      "permutation", "all_to_all",    "poisson",
-                                    "closed_loop", "flow_file",   "flow_list"};
+  constexpr const char* kNames[] = {"pairs",      "perftest",    "rkey_guessing", "registration",
+                                    "pcie_bench", "incast",      "permutation",   "all_to_all",
+                                    "poisson",    "closed_loop", "flow_file",     "flow_list"};
   return kNames[static_cast<unsigned>(pattern)];
 }
 
@@ -64,6 +64,7 @@ void WorkloadSpec::describe_connection(Fields& f) {
       {{"pairs", WorkloadPattern::kPairs},
        {"perftest", WorkloadPattern::kPerftest},
        {"rkey_guessing", WorkloadPattern::kRkeyGuessing},
+       {"registration", WorkloadPattern::kRegistration},
        {"pcie_bench", WorkloadPattern::kPcieBench},
        {"incast", WorkloadPattern::kIncast},
        {"permutation", WorkloadPattern::kPermutation},
@@ -74,7 +75,8 @@ void WorkloadSpec::describe_connection(Fields& f) {
        {"flow_list", WorkloadPattern::kFlowList}},
       "pairs: every queue pair of `from` works on its peer of `to`; perftest: one of the "
       "programs of that name; rkey_guessing: `from` tries keys until it can read what `to` "
-      "did not give it the key of; pcie_bench: the DMA exerciser of `from` reads and writes "
+      "did not give it the key of; registration: `from` registers `size` of its memory and "
+      "deregisters it, `count` times; pcie_bench: the DMA exerciser of `from` reads and writes "
       "its host's memory (`pcie_bench`); flows among many hosts: incast (all `from` to one `to`), "
       "permutation (each of `from` to another of `to`), all_to_all, poisson (arrivals at "
       "random), closed_loop (each of `from` begins its next one, to one of `to` at random, "
@@ -138,6 +140,8 @@ void WorkloadSpec::describe_pairs(Fields& f) {
           "of these, the first that statistics leave out");
   f.field("queue_depth", queue_depth, range(1, 32768), "outstanding work requests a queue pair");
   f.field("signal_every", signal_every, range(1, 32768), "every how manieth asks for a completion");
+  f.field("post_list", post_list, range(1, 1024),
+          "work requests that are posted on a queue pair as one list, with one doorbell");
   f.any("inline", inline_rule, {"boolean", "string"},
         "whether, or up to which size, data travels in the WQE (default: false)");
   constexpr const char* kOffsetText = ": fixed at its start, sequential, or random";
@@ -156,6 +160,12 @@ void WorkloadSpec::describe_pairs(Fields& f) {
              "; what atomics bring goes to places in turn");
   f.optional("region", region, range(Bytes(1), Bytes(std::uint64_t{1} << 40)),
              "registered memory of each queue pair and side; size if not given");
+  f.field("regions", regions, range(1, 65536),
+          "memory regions that each side registers its memory as, all of one length");
+  f.optional("spacing", spacing, range(Bytes(1), Bytes(std::uint64_t{1} << 30)),
+             "from the place of one message in a region to the next; size if not given");
+  f.field("inline_receive", inline_receive,
+          "received messages of up to 32 B stand in their completion entry, with no buffer write");
   f.optional("memory", memory, "where the regions stand: \"host\", or a GPU of the host, \"gpu0\"");
   f.optional("from_memory", from_memory, "where that of `from` stands, if not as `memory` says");
   f.optional("to_memory", to_memory, "where that of `to` stands, if not as `memory` says");
@@ -174,6 +184,10 @@ void WorkloadSpec::describe_pairs(Fields& f) {
   f.check(warm_up < count, "warm_up", "must be less than count");
   f.check(signal_every <= queue_depth, "signal_every",
           "must not exceed queue_depth, or the send queue fills without a completion");
+  f.check(post_list + signal_every <= queue_depth + 1, "post_list",
+          "and signal_every - 1 must not exceed queue_depth, or the send queue fills without room "
+          "for a list");
+  f.check(!spacing || *spacing >= size, "spacing", "must not be less than size");
   f.check(!region || *region >= size, "region", "must hold at least one message of `size`");
 }
 

@@ -24,6 +24,7 @@ enum class WorkloadPattern : std::uint8_t {
   kPairs,
   kPerftest,
   kRkeyGuessing,
+  kRegistration,
   kPcieBench,
   // Of flows:
   kIncast,
@@ -201,11 +202,15 @@ struct WorkloadSpec {
   std::uint64_t warm_up = 0;        ///< of count, the first that statistics leave out
   std::uint32_t queue_depth = 128;  ///< outstanding work requests of a queue pair
   std::uint32_t signal_every = 1;
-  AnyJson inline_rule;  ///< as the file has it
-  Bytes inline_up_to;   ///< messages up to this size travel in their WQE; 0: none
+  std::uint32_t post_list = 1;  ///< messages of one call of post_send, with one doorbell
+  AnyJson inline_rule;          ///< as the file has it
+  Bytes inline_up_to;           ///< messages up to this size travel in their WQE; 0: none
   OffsetPattern remote_offset = OffsetPattern::kFixed;
   OffsetPattern local_offset = OffsetPattern::kFixed;
   std::optional<Bytes> region;
+  std::uint32_t regions = 1;     ///< that each side's memory is registered as
+  std::optional<Bytes> spacing;  ///< from one place to the next
+  bool inline_receive = false;
   std::optional<std::string> memory;
   std::optional<std::string> from_memory;  ///< once checked, `memory` if it says nothing
   std::optional<std::string> to_memory;
@@ -256,13 +261,46 @@ struct WorkloadSpec {
   /// What a message carries.
   Bytes payload() const { return is_local(operation) ? Bytes(0) : size; }
   /// From one message's place in a region to the next one's.
-  Bytes step() const { return transport == Transport::kUd ? size + kGrhBytes : size; }
+  Bytes step() const {
+    return spacing.value_or(transport == Transport::kUd ? size + kGrhBytes : size);
+  }
   /// Of either side's region: at least one message for each queue pair, and of atomics one answer
   /// for each that may be outstanding.
   Bytes region_size() const {
     const std::uint64_t places = is_atomic(operation) ? queue_depth : 1;
     const Bytes least = std::max(step(), Bytes(1)) * (queue_pairs * places);
     return std::max(region.value_or(least), least);
+  }
+
+  /// Of each region but the last, which has the rest too.
+  Bytes region_length() const {
+    return regions == 1 ? region_size()
+                        : step() * (region_size().count() / step().count() / regions);
+  }
+  /// Which region a place is in.
+  std::size_t region_at(std::uint64_t offset) const {
+    if (regions == 1) return 0;
+    return std::min<std::uint64_t>(offset / region_length().count(), regions - 1);
+  }
+
+  // Messages go round robin over the queue pairs, a list at a time.
+  std::uint32_t queue_pair_of(std::uint64_t number) const {
+    return static_cast<std::uint32_t>(number / post_list % queue_pairs);
+  }
+  /// The how-manieth on its queue pair it is.
+  std::uint64_t nth_of(std::uint64_t number) const {
+    return number / post_list / queue_pairs * post_list + number % post_list;
+  }
+  std::uint64_t number_of(std::uint32_t queue_pair, std::uint64_t nth) const {
+    return (nth / post_list * queue_pairs + queue_pair) * post_list + nth % post_list;
+  }
+  /// How many go over one queue pair.
+  std::uint64_t count_of(std::uint32_t queue_pair) const {
+    const std::uint64_t round = std::uint64_t{queue_pairs} * post_list;
+    const std::uint64_t before = std::uint64_t{queue_pair} * post_list;
+    const std::uint64_t rest = count % round;
+    return count / round * post_list +
+           std::min<std::uint64_t>(rest - std::min(rest, before), post_list);
   }
 
  private:

@@ -34,6 +34,43 @@ TEST_CASE("the oldest entry makes room under fifo, used or not") {
   CHECK(directory.insert(5).evicted == 2);
 }
 
+TEST_CASE("under plru the half that was not used last makes room") {
+  CacheDirectory directory(4, 4, Replacement::kTree, 1);
+  for (const std::uint64_t key : {1, 2, 3, 4}) directory.insert(key);
+  // 4 was used last, so the victim is of the first half, where 2 was used last.
+  CHECK(directory.insert(5).evicted == 1);
+  directory.find(2);
+  CHECK(directory.insert(6).evicted == 3);
+  directory.find(4);
+  CHECK(directory.insert(7).evicted == 5);
+}
+
+TEST_CASE("plru takes no more ways than its tree has room for, and a power of two") {
+  CHECK(CacheDirectory(256, 128, Replacement::kTree, 1).ways() == 64);
+  CHECK(CacheDirectory(12, 6, Replacement::kTree, 1).ways() == 4);
+}
+
+TEST_CASE("under srrip a line that was used outlives those that came once") {
+  CacheDirectory directory(4, 4, Replacement::kRrip, 1);
+  for (const std::uint64_t key : {1, 2, 3, 4}) directory.insert(key);
+  directory.find(2);
+  CHECK(directory.insert(5).evicted == 1);
+  CHECK(directory.insert(6).evicted == 3);
+  CHECK(directory.insert(7).evicted == 4);
+  // All but 2 are expected late again; 5 is the first that came to that.
+  CHECK(directory.insert(8).evicted == 5);
+  CHECK(directory.find(2));
+}
+
+TEST_CASE("asking what a directory contains is no use") {
+  CacheDirectory directory(2, 2, Replacement::kLru, 1);
+  directory.insert(1);
+  directory.insert(2);
+  CHECK(directory.contains(1));
+  CHECK_FALSE(directory.contains(3));
+  CHECK(directory.insert(3).evicted == 1);
+}
+
 TEST_CASE("random replacement evicts every way at times and is the same for the same seed") {
   CacheDirectory first(4, 4, Replacement::kRandom, 9);
   CacheDirectory second(4, 4, Replacement::kRandom, 9);

@@ -48,6 +48,15 @@ struct Bench : EndpointBench {
   void look_at(Time time, std::uint32_t index) {
     scheduler.at(time, call<&Bench::look>(this, index));
   }
+  /// The same as one of several users, whose number stands before the value.
+  void look_for(std::uint64_t user_and_index) {
+    const auto* entry = cache.lookup(static_cast<std::uint32_t>(user_and_index % 16),
+                                     call<&Bench::look_for>(this, user_and_index));
+    if (entry != nullptr) notes.note(user_and_index / 16 * 1000 + entry->producer_index);
+  }
+  void look_as(Time time, std::uint32_t index, std::uint64_t user) {
+    scheduler.at(time, call<&Bench::look_for>(this, user * 16 + index));
+  }
   HostTableCache<abi::CqContext> cache;
 };
 
@@ -67,13 +76,37 @@ TEST_CASE("a miss costs one DMA read of the entry, a hit nothing") {
 
 TEST_CASE("misses of one entry share one fetch and are served in order") {
   Bench bench;
-  bench.look_at(10_ns, 3);
-  bench.look_at(20_ns, 3);
-  bench.look_at(30_ns, 3);
+  bench.look_as(10_ns, 3, 1);
+  bench.look_as(20_ns, 3, 2);
+  bench.look_as(30_ns, 3, 3);
   bench.run();
   CHECK(bench.notes.list ==
-        Noted{{103, 10_ns + kRead}, {103, 10_ns + kRead}, {103, 10_ns + kRead}});
+        Noted{{1103, 10_ns + kRead}, {2103, 10_ns + kRead}, {3103, 10_ns + kRead}});
   CHECK(bench.memory.log.size() == 1);
+}
+
+TEST_CASE("one that waits already is called back once") {
+  Bench bench(4, 1);
+  bench.look_at(10_ns, 3);
+  bench.look_at(20_ns, 3);
+  bench.look_at(30_ns, 4);  // waits for the miss register
+  bench.look_at(40_ns, 4);
+  bench.run();
+  CHECK(bench.notes.list == Noted{{103, 10_ns + kRead}, {104, 10_ns + kRead * 2}});
+}
+
+TEST_CASE("an entry that was prefetched is there, or under way, when it is looked up") {
+  Bench bench(4, 1);
+  bench.at(10_ns, [&] {
+    bench.cache.prefetch(3);
+    bench.cache.prefetch(4);
+    bench.cache.prefetch(4);
+  });
+  bench.look_at(20_ns, 4);
+  bench.look_at(10_ns + kRead + 1_ns, 3);
+  bench.run();
+  CHECK(bench.notes.list == Noted{{103, 10_ns + kRead + 1_ns}, {104, 10_ns + kRead * 2}});
+  CHECK(bench.memory.log.size() == 2);
 }
 
 TEST_CASE("no more entries are fetched at once than there are miss registers") {

@@ -189,3 +189,34 @@ TEST_CASE("as many lines fit as there are entries divided by the line") {
   CHECK(bench.notes.list[3] == std::pair<std::uint64_t, Time>{2 << 20, 5_us});
   CHECK(bench.notes.list[4] == std::pair<std::uint64_t, Time>{1 << 20, 6_us + kRead});
 }
+
+TEST_CASE("with next_line a sequential walk waits once, and the region's end is not passed") {
+  TranslationCacheConfig config;
+  config.line_entries = 2;
+  config.prefetch = TranslationPrefetch::kNextLine;
+  Bench bench(config);
+  bench.key.length = 6 * 4096;  // three lines
+  for (std::uint64_t i = 0; i < 8; ++i) bench.entry(kRoot, i, 0x100000 * (i + 1));
+  for (std::uint64_t i = 0; i < 6; ++i)
+    bench.look_at(10_ns + kRead * 4 * static_cast<std::int64_t>(i), 0x5000 + i * 4096);
+  bench.run();
+  Noted wanted;
+  for (std::uint64_t i = 0; i < 6; ++i)
+    wanted.push_back({0x100000 * (i + 1), 10_ns + kRead * 4 * static_cast<std::int64_t>(i)});
+  wanted[0].second += kRead;
+  CHECK(bench.notes.list == wanted);
+  CHECK(bench.memory.log.size() == 3);
+}
+
+TEST_CASE("a line that is being prefetched is joined") {
+  TranslationCacheConfig config;
+  config.line_entries = 1;
+  config.prefetch = TranslationPrefetch::kNextLine;
+  Bench bench(config);
+  bench.entry(kRoot, 0, 0x100000);
+  bench.entry(kRoot, 1, 0x200000);
+  bench.look_at(10_ns, 0x5000);
+  bench.look_at(20_ns, 0x6000);
+  bench.run();
+  CHECK(bench.notes.list == Noted{{0x100000, 10_ns + kRead}, {0x200000, 10_ns + kRead}});
+}

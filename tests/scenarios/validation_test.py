@@ -23,7 +23,12 @@ ROWS = {"N1", "N2", "N5", "N7", "P53", "T4 write_bw 512 B", "T4 write_bw 1K", "T
         "P35 cache rises at 64 MB", "P35 DDIO window rises at 4 MB", "P40 2 MB", "P42 write 64 B",
         "P43 64 MB", "P44", "P45",
         "P8 Gen3 x8 MPS 256", "P9 Gen5 x16 MPS 256", "P20 host to card", "P20 card to host",
-        "G1 bandwidth", "G1 latency", "G3 (calibration)"}
+        "G1 bandwidth", "G1 latency", "G3 (calibration)",
+        "K1, P24", "K1 batched, P23", "K2", "K5", "K7 Connect-IB below the knee",
+        "K7 Connect-IB above the knee", "K7 ConnectX-3 below the knee",
+        "K7 ConnectX-3 above the knee", "K10 one queue pair", "K10 two queue pairs", "K11", "K12",
+        "M1 below the knee", "M1 above the knee", "M2", "Q7, 120 queue pairs",
+        "Q7, 240 queue pairs", "R3 registration, a page", "R3 deregistration, a page", "R4"}
 
 
 def main():

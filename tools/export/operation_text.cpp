@@ -44,6 +44,8 @@ std::string deed_text(const WorkloadSpec& w) {
     return fmt::format("the exerciser of {} measures its PCIe link", w.from);
   if (w.pattern == WorkloadPattern::kRkeyGuessing)
     return fmt::format("{} guesses a key of {}", w.from, w.to);
+  if (w.pattern == WorkloadPattern::kRegistration)
+    return fmt::format("{} registers {}", w.from, short_text(w.size));
   const std::string size = short_text(w.size);
   switch (w.operation) {
     case Operation::kWrite:

@@ -86,6 +86,13 @@ class Summary {
       return;
     }
     if (value(path + "completed") == 0) return;
+    if (workload.pattern == WorkloadPattern::kRegistration) {
+      line("",
+           fmt::format("registration {} ({} a page), deregistration {} ({} a page)",
+                       text(path + "registration.mean"), text(path + "registration.per_page"),
+                       text(path + "deregistration.mean"), text(path + "deregistration.per_page")));
+      return;
+    }
     if (workload.pattern == WorkloadPattern::kPerftest) {
       for (const std::string& row : perftest_table(workload, run_.result.metrics))
         out_ += "  " + row + '\n';
