@@ -5,29 +5,29 @@
 
 namespace rnicsim {
 
+namespace {
+
+constexpr std::uint64_t kSeed = 0x10bb;  // of random replacement
+
+}  // namespace
+
 void IommuConfig::describe(Fields& fields) {
   fields.choice("mode", mode,
                 {{"passthrough", IommuMode::kPassthrough}, {"translate", IommuMode::kTranslate}},
                 "whether DMA addresses are translated");
-  fields.field("entries", entries, range(1, 65536), "translations that the IO-TLB holds");
-  fields.field("ways", ways, range(1, 65536), "its ways; as many as entries: fully associative");
-  fields.choice("replacement", replacement,
-                {{"lru", TlbReplacement::kLru},
-                 {"fifo", TlbReplacement::kFifo},
-                 {"random", TlbReplacement::kRandom}},
-                "which translation of a set makes room");
+  geometry.describe(fields);
   fields.field("walk_latency", walk_latency, range(Time(), Time::us(100)),
                "a walk through the page table, after a miss");
   fields.field("walks", walks, range(1, 1024), "walks at a time");
   fields.field("page_size", page_size, one_of(Bytes(4096), Bytes(2 << 20), Bytes(1 << 30)),
                "what one translation covers: above 4 KiB with super-pages");
-  fields.check(entries % ways == 0, "ways", "must divide entries");
+  fields.check(geometry.entries % geometry.ways == 0, "ways", "must divide entries");
 }
 
 Iommu::Iommu(const IommuConfig& config)
     : config_(config),
-      sets_(config.entries / config.ways),
-      entries_(config.entries),
+      directory_(config.geometry.entries, config.geometry.ways, config.geometry.replacement, kSeed),
+      known_(directory_.slots()),
       walkers_(config.walks) {}
 
 Time Iommu::translate(Time arrival, PhysicalAddress address, Bytes bytes) {
@@ -40,28 +40,11 @@ Time Iommu::translate(Time arrival, PhysicalAddress address, Bytes bytes) {
 }
 
 Time Iommu::look_up(Time arrival, std::uint64_t page) {
-  const std::uint64_t set = page % sets_;
-  Entry* const begin = entries_.data() + set * config_.ways;
-  Entry* const entry =
-      std::find_if(begin, begin + config_.ways, [&](const Entry& e) { return e.page == page; });
-  ++clock_;
-  if (entry != begin + config_.ways) {
-    ++(entry->known > arrival ? merged_ : hits_);
-    if (config_.replacement == TlbReplacement::kLru) entry->used = clock_;
-    return std::max(arrival, entry->known);
+  if (const std::optional<std::uint32_t> slot = directory_.find(page)) {
+    ++(known_[*slot] > arrival ? merged_ : hits_);
+    return std::max(arrival, known_[*slot]);
   }
-  Entry& fresh = victim(set);
-  fresh = {page, clock_, walk(arrival)};
-  return fresh.known;
-}
-
-/// A place that was never used before any other: its `used` is 0.
-Iommu::Entry& Iommu::victim(std::uint64_t set) {
-  Entry* const begin = entries_.data() + set * config_.ways;
-  Entry* const oldest = std::min_element(
-      begin, begin + config_.ways, [](const Entry& a, const Entry& b) { return a.used < b.used; });
-  if (config_.replacement != TlbReplacement::kRandom || oldest->used == 0) return *oldest;
-  return begin[random_.below(config_.ways)];
+  return known_[directory_.insert(page).slot] = walk(arrival);
 }
 
 Time Iommu::walk(Time arrival) {

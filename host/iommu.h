@@ -16,22 +16,19 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/cache_directory.h"
 #include "model/config_reader.h"
 #include "model/metrics.h"
-#include "model/random.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
 
 namespace rnicsim {
 
 enum class IommuMode : std::uint8_t { kPassthrough, kTranslate };
-enum class TlbReplacement : std::uint8_t { kLru, kFifo, kRandom };
 
 struct IommuConfig {
   IommuMode mode = IommuMode::kPassthrough;
-  std::uint32_t entries = 64;
-  std::uint32_t ways = 64;
-  TlbReplacement replacement = TlbReplacement::kLru;
+  CacheGeometry geometry{64, 64, Replacement::kLru};
   Time walk_latency = Time::ns(314);
   std::uint32_t walks = 6;
   Bytes page_size{4096};
@@ -47,21 +44,13 @@ class Iommu {
   void report(const MetricScope& scope) const;
 
  private:
-  struct Entry {
-    std::uint64_t page = ~std::uint64_t{0};
-    std::uint64_t used = 0;  ///< LRU: last look-up; FIFO: when it came
-    Time known;              ///< end of the walk that brought it
-  };
   Time look_up(Time arrival, std::uint64_t page);
   Time walk(Time arrival);
-  Entry& victim(std::uint64_t set);
 
   IommuConfig config_;
-  std::uint64_t sets_;
-  std::vector<Entry> entries_;  ///< set by set
-  std::vector<Time> walkers_;   ///< when each is free
-  Random random_{0x10bb};
-  std::uint64_t clock_ = 0;
+  CacheDirectory directory_;   ///< of pages
+  std::vector<Time> known_;    ///< of each slot: the end of the walk that brought its page
+  std::vector<Time> walkers_;  ///< when each is free
   std::uint64_t hits_ = 0;
   std::uint64_t merged_ = 0;
   std::uint64_t walks_ = 0;

@@ -25,7 +25,7 @@
 #include "model/pipeline.h"
 #include "model/scheduler.h"
 #include "model/sparse_array.h"
-#include "nic/cache_directory.h"
+#include "model/cache_directory.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/waiters.h"
 

@@ -17,7 +17,7 @@
 
 #include "model/config_reader.h"
 #include "model/sparse_array.h"
-#include "nic/cache_directory.h"
+#include "model/cache_directory.h"
 #include "nic/memory_translation.h"
 
 namespace rnicsim {

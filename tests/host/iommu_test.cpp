@@ -13,8 +13,8 @@ using namespace rnicsim::literals;
 IommuConfig small_config() {
   IommuConfig config;
   config.mode = IommuMode::kTranslate;
-  config.entries = 2;
-  config.ways = 2;
+  config.geometry.entries = 2;
+  config.geometry.ways = 2;
   config.walk_latency = 300_ns;
   config.walks = 2;
   return config;
@@ -59,9 +59,9 @@ TEST_CASE("A request over two pages goes on when both are known") {
 }
 
 TEST_CASE("Which translation makes room is a matter of the replacement") {
-  const auto second_is_known = [](TlbReplacement replacement) {
+  const auto second_is_known = [](Replacement replacement) {
     IommuConfig config = small_config();
-    config.replacement = replacement;
+    config.geometry.replacement = replacement;
     Iommu iommu(config);
     iommu.translate(1_us, page(1), 64_B);
     iommu.translate(2_us, page(2), 64_B);
@@ -69,13 +69,13 @@ TEST_CASE("Which translation makes room is a matter of the replacement") {
     iommu.translate(4_us, page(3), 64_B);
     return iommu.translate(5_us, page(2), 64_B) == 5_us;
   };
-  CHECK_FALSE(second_is_known(TlbReplacement::kLru));
-  CHECK(second_is_known(TlbReplacement::kFifo));
+  CHECK_FALSE(second_is_known(Replacement::kLru));
+  CHECK(second_is_known(Replacement::kFifo));
 }
 
 TEST_CASE("Sets part the translations by page") {
   IommuConfig config = small_config();
-  config.ways = 1;
+  config.geometry.ways = 1;
   Iommu iommu(config);
   iommu.translate(1_us, page(1), 64_B);
   iommu.translate(2_us, page(2), 64_B);

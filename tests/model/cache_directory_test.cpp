@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "nic/cache_directory.h"
+#include "model/cache_directory.h"
 
 #include <catch2/catch.hpp>
 #include <set>

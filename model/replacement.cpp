@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "nic/replacement.h"
+#include "model/replacement.h"
 
 #include "model/config_reader.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tag store of every on-NIC cache: sets, ways, a policy (nic/replacement). Knows which key
+// The tag store of every on-NIC cache: sets, ways, a policy (model/replacement). Knows which key
 // stands in which slot; what is stored there is its owner's. Takes no time of its own: the
 // owner's hit latency covers the tag comparison. A set's memory exists once it is used.
 #pragma once
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/config_reader.h"
-#include "nic/replacement.h"
+#include "model/replacement.h"
 
 namespace rnicsim {
 
