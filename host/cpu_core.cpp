@@ -84,8 +84,12 @@ void CpuCore::account_polling(Time until) {
   // Two programs that poll on one core share it; its time counts once, as data if one of them moves
   // data.
   const Time spun = until - accounted_;
-  usage_.add(data ? CpuPlane::kData : CpuPlane::kControl, CpuCategory::kPolling, spun,
-             Cycles(whole_cycles(clock_, spun)));
+  const CpuPlane plane = data ? CpuPlane::kData : CpuPlane::kControl;
+  // Cycles of the sum, so that they do not depend on how often somebody looks.
+  Time& sum = spun_[static_cast<unsigned>(plane)];
+  const std::uint64_t before = whole_cycles(clock_, sum);
+  sum += spun;
+  usage_.add(plane, CpuCategory::kPolling, spun, Cycles(whole_cycles(clock_, sum) - before));
   busy_ += spun;
   accounted_ = until;
 }

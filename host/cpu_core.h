@@ -92,6 +92,7 @@ class CpuCore {
   Time busy_;
   Time data_work_;
   unsigned pollers_[kCpuPlanes] = {};
+  Time spun_[kCpuPlanes] = {};  ///< polling that has been accounted
   std::vector<const CpuTask*> tasks_;
   Time waited_;
   std::optional<TimerTick> tick_;

@@ -235,6 +235,22 @@ TEST_CASE("A core whose program polls in vain is busy to the end") {
   REQUIRE(host.core.busy() == 700_ns);
 }
 
+TEST_CASE("Polling takes as many cycles however often somebody asks how busy the core is") {
+  SoftwareHost host;
+  Device elsewhere{host, PhysicalAddress(2 << 20)};
+  struct Looker {
+    CpuCore& core;
+    void look() { core.busy(); }
+  } looker{host.core};
+  host.scheduler.at(100'500_ps, call<&Looker::look>(&looker));
+  host.scheduler.at(200'700_ps, call<&Looker::look>(&looker));
+  host.scheduler.at(700_ns, call<&Device::write>(&elsewhere));
+  REQUIRE_FALSE(
+      host.run([&](CpuTask& task) { poll(host, task, PhysicalAddress(1 << 20), 10_cycles); }));
+  REQUIRE(host.core.busy() == 700_ns);
+  REQUIRE(host.usage.cycles(kData, kPolling) == 700_cycles);
+}
+
 TEST_CASE("CPU metrics carry plane, category, cycles and copies") {
   SoftwareHost host;
   REQUIRE(host.run([&](CpuTask& task) {

@@ -86,7 +86,8 @@ TEST_CASE("a workload's values must be possible") {
         "no error");
   CHECK(workload_failure(R"("pattern": "pears")") ==
         "x.json:1: workload.0.pattern: expected \"pairs\", \"perftest\", \"rkey_guessing\", "
-        "\"incast\", \"permutation\", \"all_to_all\", \"poisson\", \"closed_loop\", "
+        "\"registration\", \"pcie_bench\", \"incast\", \"permutation\", \"all_to_all\", "
+        "\"poisson\", \"closed_loop\", "
         "\"flow_file\" or \"flow_list\", found "
         "\"pears\", did you mean \"pairs\"?");
   CHECK(workload_failure(R"("operation": "reed")").find("did you mean \"read\"?") !=

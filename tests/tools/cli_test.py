@@ -366,7 +366,8 @@ class Others(CommandLine):
     def test_schema_files_are_written(self):
         self.assertEqual(self.run_here("schema", "--out", "s"), (0, "", ""))
         self.assertEqual(sorted(p.name for p in (self.folder / "s").iterdir()),
-                         ["congestion_control_preset.schema.json", "host_preset.schema.json",
+                         ["congestion_control_preset.schema.json",
+                          "exerciser_preset.schema.json", "host_preset.schema.json",
                           "link_preset.schema.json", "nic_preset.schema.json", "scenario.schema.json",
                           "switch_preset.schema.json"])
 
