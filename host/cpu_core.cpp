@@ -35,6 +35,8 @@ void CpuConfig::describe(Fields& f) {
   f.field("copy_bytes_per_cycle", copy_bytes_per_cycle, range(1, 64),
           "payload bytes that a core copies per cycle");
   f.optional("tick", tick, "the kernel's timer tick, which what runs on a core waits for");
+  f.check(!tick || Clock(frequency).duration(tick->work) < tick->interval, "tick",
+          "must leave time between ticks");
 }
 
 Time CpuCore::occupy(Time earliest, CpuPlane plane, CpuCategory category, Cycles cycles) {

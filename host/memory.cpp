@@ -47,6 +47,8 @@ void MemoryConfig::describe(Fields& fields) {
   fields.object("numa", numa, "nodes");
   fields.check(cpu_traffic == BitRate() || left_by_cpus(*this).numerator() != 0, "cpu_traffic",
                "must be below bandwidth");
+  fields.check(cache.size == Bytes() || size.count() / 64 / cache.sets() < 0xffffffff, "cache.size",
+               "too small for a memory of this size: a line's tag has 32 bits");
   fields.check(size.count() % (2 << 20) == 0 || size < Bytes(2 << 20), "size",
                "must be a multiple of 2 MiB");
 }
@@ -129,7 +131,7 @@ void Memory::poke(PhysicalAddress to, const std::uint8_t* from, std::size_t byte
 }
 
 Memory::Access Memory::time_read(Time arrival, PhysicalAddress address, Bytes bytes,
-                                 DmaPurpose purpose) {
+                                 DmaPurpose purpose, bool snoop) {
   read_[static_cast<unsigned>(purpose)] += bytes;
   if (!by_address_) {
     const Dram::Span span = dram_[0].move(arrival, address.value(), bytes);
@@ -137,15 +139,17 @@ Memory::Access Memory::time_read(Time arrival, PhysicalAddress address, Bytes by
     return {span.start + latency, span.end + latency, latency};
   }
   const std::uint32_t node = numa_.node_of(address);
-  if (!numa_.is_remote(node)) return read_lines(dram_[node], arrival, address.value(), bytes);
+  if (!numa_.is_remote(node))
+    return read_lines(dram_[node], arrival, address.value(), bytes, snoop);
   const Access there =
-      read_lines(dram_[node], arrival + numa_.hop_latency(), address.value(), bytes);
+      read_lines(dram_[node], arrival + numa_.hop_latency(), address.value(), bytes, snoop);
   const Numa::Crossing here = numa_.to_device(there.first, there.last, bytes);
   return {here.first, here.last, there.latency + numa_.hop_latency() * 2};
 }
 
-Memory::Access Memory::read_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes) {
-  if (cache_ == nullptr) {
+Memory::Access Memory::read_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes,
+                                  bool snoop) {
+  if (cache_ == nullptr || !snoop) {
     const Dram::Span span = dram.move(arrival, address, bytes);
     return {span.start + config_.read_latency, span.end + config_.read_latency,
             config_.read_latency};
@@ -168,23 +172,25 @@ Memory::Access Memory::read_lines(Dram& dram, Time arrival, std::uint64_t addres
 }
 
 Memory::Access Memory::time_write(Time arrival, PhysicalAddress address, Bytes bytes,
-                                  DmaPurpose purpose) {
+                                  DmaPurpose purpose, bool snoop) {
   written_[static_cast<unsigned>(purpose)] += bytes;
   if (!by_address_) {
     const Dram::Span span = dram_[0].move(arrival, address.value(), bytes);
     return {span.start, span.end + config_.write_latency, config_.write_latency};
   }
   const std::uint32_t node = numa_.node_of(address);
-  if (!numa_.is_remote(node)) return write_lines(dram_[node], arrival, address.value(), bytes);
+  if (!numa_.is_remote(node))
+    return write_lines(dram_[node], arrival, address.value(), bytes, snoop);
   const Numa::Crossing there = numa_.to_memory(arrival, bytes);
-  Access access = write_lines(dram_[node], there.first, address.value(), bytes);
+  Access access = write_lines(dram_[node], there.first, address.value(), bytes, snoop);
   access.last = std::max(access.last, there.last + access.latency);
   access.latency += numa_.hop_latency();
   return access;
 }
 
-Memory::Access Memory::write_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes) {
-  if (cache_ == nullptr) {
+Memory::Access Memory::write_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes,
+                                   bool snoop) {
+  if (cache_ == nullptr || !snoop) {
     const Dram::Span span = dram.move(arrival, address, bytes);
     return {span.start, span.end + config_.write_latency, config_.write_latency};
   }

@@ -65,8 +65,11 @@ class Memory {
   };
   /// Timing of a DMA access whose first byte reaches the memory controller at `arrival`, the others
   /// no slower than the memory takes them; counts its bytes.
-  Access time_read(Time arrival, PhysicalAddress address, Bytes bytes, DmaPurpose purpose);
-  Access time_write(Time arrival, PhysicalAddress address, Bytes bytes, DmaPurpose purpose);
+  /// Without `snoop` the cache is not asked, and DRAM alone answers.
+  Access time_read(Time arrival, PhysicalAddress address, Bytes bytes, DmaPurpose purpose,
+                   bool snoop = true);
+  Access time_write(Time arrival, PhysicalAddress address, Bytes bytes, DmaPurpose purpose,
+                    bool snoop = true);
   /// No write is visible sooner after its last byte.
   Time least_write_latency() const { return least_write_latency_; }
   /// Whether addresses matter: with the defaults all are alike.
@@ -96,8 +99,8 @@ class Memory {
     Callback callback;
   };
 
-  Access read_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes);
-  Access write_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes);
+  Access read_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes, bool snoop);
+  Access write_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes, bool snoop);
   const std::uint8_t* frame(std::uint64_t number) const;
   std::uint8_t* touch(std::uint64_t number);
   void require(PhysicalAddress address, std::size_t bytes) const;

@@ -109,6 +109,7 @@ std::uint32_t PcieLink::make(tlm::tlm_generic_payload& payload) {
                 t.purpose == DmaPurpose::kInterrupt &&
                 InterruptController::is_message(t.address, t.bytes);
   t.supported = t.supported || t.interrupt;
+  t.snoop = !known || !t.extension->no_snoop;
   t.relaxed = known && payload.is_write() && t.extension->relaxed_ordering;
   t.guarded = guard_ != nullptr && known && DmaGuard::concerns(t.purpose);
   t.stream = kWritesUp;
@@ -153,7 +154,9 @@ void PcieLink::read_arrived(std::uint64_t index, const TrainTimes& times) {
               index};
   if (t.supported) {
     const bool plain = t.peer != nullptr || (iommu_ == nullptr && !memory_.by_address());
-    settle_writes(plain ? request.first : last);
+    // On a route a read of one place can be there before the writes to another that it must not
+    // pass.
+    settle_writes(std::max(plain ? request.first : last, last_arrival_));
     if (!plain) {
       request.first = after_writes_to(t, translated(request.first, t));
       request.last = std::max(request.first, last);
@@ -190,7 +193,8 @@ PcieSpan PcieLink::way_of_data(const Transfer& t, const PcieSpan& request, Bytes
   if (t.peer != nullptr)
     return route_->from_peer(*t.peer, t.peer->read(request, t.bytes, link_bytes, t.purpose),
                              link_bytes);
-  const Memory::Access access = memory_.time_read(request.first, t.address, t.bytes, t.purpose);
+  const Memory::Access access =
+      memory_.time_read(request.first, t.address, t.bytes, t.purpose, t.snoop);
   const Time last = std::max(access.last, request.last + access.latency);
   const PcieSpan data = PcieSpan{access.first, last}.later(config_.root_complex_latency);
   return route_ != nullptr ? route_->from_root(data, link_bytes) : data;
@@ -267,11 +271,16 @@ void PcieLink::land(std::uint64_t index, Time end) {
     route_write(t, end);
   } else {
     t.begin += config_.root_complex_latency;
-    t.arrival = end + config_.latency_up + config_.root_complex_latency;
+    t.arrival = std::max(last_arrival_, end + config_.latency_up + config_.root_complex_latency);
   }
   unsettled_.push(narrow(index));
-  if (!t.relaxed) landing_.push(narrow(index));
-  scheduler_.at(t.arrival + effect_latency(t), call<&PcieLink::make_visible>(this, index));
+  const Time visible = t.arrival + effect_latency(t);
+  if (t.relaxed) {
+    scheduler_.at(visible, call<&PcieLink::make_relaxed_visible>(this, index));
+    return;
+  }
+  landing_.push(narrow(index));
+  scheduler_.at(visible, call<&PcieLink::make_visible>(this, index));
 }
 
 /// Through what lies between the device's link and where it writes. A wire or device on the way
@@ -315,7 +324,8 @@ void PcieLink::settle_writes(Time until) {
     if (t.supported && !t.interrupt && t.peer == nullptr) {
       t.begin = translated(t.begin, t);
       // The memory takes the bytes as they arrive.
-      Memory::Access access = memory_.time_write(ordered_begin(t), t.address, t.bytes, t.purpose);
+      Memory::Access access =
+          memory_.time_write(ordered_begin(t), t.address, t.bytes, t.purpose, t.snoop);
       if (orders_ && !t.relaxed) access.last = std::max(access.last, ordered_.free_at());
       t.visible = std::max({t.visible, access.last, t.arrival + access.latency});
       // A memory slower than the link keeps the receiver's buffer full.
@@ -385,10 +395,6 @@ void PcieLink::make_visible(std::uint64_t index) {
     scheduler_.at(transfers_[index].visible, call<&PcieLink::make_visible>(this, index));
     return;
   }
-  if (transfers_[index].relaxed) {
-    take_effect(narrow(index));
-    return;
-  }
   while (!landing_.empty()) {
     const std::uint32_t first = landing_.front();
     const Transfer& t = transfers_[first];
@@ -396,6 +402,16 @@ void PcieLink::make_visible(std::uint64_t index) {
     landing_.pop();
     take_effect(first);
   }
+}
+
+/// A write that waits for no other, and that no other takes along: its slot is its own till then.
+void PcieLink::make_relaxed_visible(std::uint64_t index) {
+  const Time now = scheduler_.now();
+  settle_writes(now);
+  if (transfers_[index].visible > now)
+    scheduler_.at(transfers_[index].visible, call<&PcieLink::make_relaxed_visible>(this, index));
+  else
+    take_effect(narrow(index));
 }
 
 void PcieLink::take_effect(std::uint32_t index) {

@@ -8,19 +8,19 @@
 // are visible in memory at arrival + root complex + memory, always in the order of sending.
 //
 // Connects to: the device's initiator through `dma_socket` (TLM-2.0 base protocol, non-blocking;
-// b_transport moves the bytes at once and adds the unloaded time; no DMI), the device's BAR through
-// mmio().socket, Memory, CPU cores through mmio(), the interrupt controller, a DmaGuard (or none)
-// that is asked for every request that reaches the root complex, a PcieRoute (or none) through a
-// switch and to GPUs; b_transport and the debug transport reach RAM alone.
+// b_transport moves the bytes at once and adds the unloaded time, with DRAM's latency; no DMI), the
+// device's BAR through mmio().socket, Memory, CPU cores through mmio(), the interrupt controller, a
+// DmaGuard (or none) that is asked for every request that reaches the root complex, a PcieRoute (or
+// none) through a switch and to GPUs; b_transport and the debug transport reach RAM alone.
 //
 // A write of 4 B with purpose kInterrupt to the messages' address window goes to the interrupt
 // controller, never to memory, and takes effect at its arrival, but not before the writes sent
 // earlier are visible. (Really the address alone decides; here RAM has no hole there.)
 //
 // An IOMMU, if there is one, holds a request back between its arrival and memory. Where memory
-// knows lines (a cache), a read of bytes that a write is still on its way to waits for that write.
-// Behind an IOMMU posted credits come back when the write half a buffer earlier is taken, not one
-// by one. Requests to peers pass it by.
+// knows lines (a cache), a read of bytes that an ordered write is still on its way to waits for
+// that write. Behind an IOMMU posted credits come back when the write half a buffer earlier is
+// taken, not one by one. Requests to peers pass it by.
 //
 // Models: splitting, both directions' bytes, credits, ordering (host/pcie_arbiter), an
 // unsupported request for addresses outside memory (a read answers TLM_ADDRESS_ERROR_RESPONSE, a
@@ -31,8 +31,8 @@
 // store by the CPU in that window is seen, which no ordering rule forbids. The root complex answers
 // reads of different engines in turns, those of one engine in order. Writes with relaxed ordering
 // are visible when they themselves are through, ordered ones never before an earlier write, and of
-// those only so much is under way to memory as PcieConfig says. Ignores: no-snoop (the attribute is
-// there for a memory that has a cache to ask), relaxed ordering of completions (they overtake
+// those only so much is under way to memory as PcieConfig says. Requests with no-snoop
+// meet DRAM, whatever a cache has. Ignores: relaxed ordering of completions (they overtake
 // nothing that they would have to wait for here), ID-based ordering (each requester has queues of
 // its own, so none waits for another's writes).
 #pragma once
@@ -103,6 +103,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
     bool interrupt = false;   ///< a message for the interrupt controller
     bool guarded = false;     ///< the guard has still to be asked
     bool relaxed = false;     ///< a write with relaxed ordering
+    bool snoop = true;        ///< without the no-snoop attribute
     bool settled = false;     ///< write: the memory has given its time
     std::uint8_t trains = 0;  ///< write: not sent yet
     Time begin;               ///< first byte at the receiver
@@ -139,6 +140,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   void guard_entered_writes();
   Time entered(const Transfer& write) const { return write.arrival - config_.root_complex_latency; }
   void make_visible(std::uint64_t index);
+  void make_relaxed_visible(std::uint64_t index);
   void take_effect(std::uint32_t index);
   Time effect_latency(const Transfer& transfer) const {
     if (transfer.peer != nullptr) return transfer.peer->config().write_latency;

@@ -51,10 +51,8 @@ std::uint32_t PcieReplay::damaged(const Train& train) {
 }
 
 /// All that is sent in vain, in whole TLPs: the arbiter's turns are multiples of them.
-std::uint32_t PcieReplay::bytes_in_vain(std::uint32_t count, std::uint32_t tlp) {
-  const auto whole = [tlp](std::uint32_t bytes) {
-    return static_cast<std::uint32_t>(divide_up(bytes + tlp, tlp)) * tlp;
-  };
+std::uint64_t PcieReplay::bytes_in_vain(std::uint32_t count, std::uint32_t tlp) {
+  const auto whole = [tlp](std::uint64_t bytes) { return divide_up(bytes + tlp, tlp) * tlp; };
   std::uint32_t timeouts = 0;
   if (config_.lost_naks != 0)
     timeouts = static_cast<std::uint32_t>((count_ + count) / config_.lost_naks -
@@ -66,13 +64,14 @@ std::uint32_t PcieReplay::bytes_in_vain(std::uint32_t count, std::uint32_t tlp) 
 void PcieReplay::damage(Train& train) {
   const std::uint32_t count = std::min(damaged(train), train.tlps);
   if (count == 0) return;
-  const std::uint32_t lost = bytes_in_vain(count, train.tlp_bytes);
+  const std::uint64_t lost = bytes_in_vain(count, train.tlp_bytes);
+  constexpr std::uint64_t kMostOnWire = 1 << 30;  // so that a train's bytes stay a 32-bit number
   count_ += count;
   lost_ += Bytes(lost);
-  if (train.kind == TlpClass::kNonPosted)
+  if (train.kind == TlpClass::kNonPosted || lost > kMostOnWire)
     train.eligible += byte_time_.of(Bytes(lost));
   else
-    train.bytes += lost;
+    train.bytes += static_cast<std::uint32_t>(lost);
 }
 
 void PcieReplay::report(const MetricScope& scope) const {

@@ -5,11 +5,12 @@
 //
 // Models: which TLP is damaged (every n-th, or at random by a bit error rate), the wire time lost,
 // as bytes in front of the train that the TLP is of. Approximates: the loss is known when the train
-// is queued and is one for all damaged TLPs of a train that is shorter than the round trip; streams
-// that take turns with the train during the replay are held up by its length, not stopped. A read
-// request is late by the loss instead of lengthened. A NAK that is lost itself costs the replay
-// timer instead of its way back. Ignores: retraining after four replays, the same TLP damaged
-// twice.
+// is queued, and stands in front of it but for the train's first byte, which is there as if nothing
+// had happened and is one for all damaged TLPs of a train that is shorter than the round trip;
+// streams that take turns with the train during the replay are held up by its length, not stopped.
+// A read request is late by the loss instead of lengthened. A NAK that is lost itself costs the
+// replay timer instead of its way back. Ignores: retraining after four replays, the same TLP
+// damaged twice.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,7 @@ class PcieReplay {
 
  private:
   std::uint32_t damaged(const Train& train);
-  std::uint32_t bytes_in_vain(std::uint32_t count, std::uint32_t tlp_bytes);
+  std::uint64_t bytes_in_vain(std::uint32_t count, std::uint32_t tlp_bytes);
 
   PcieReplayConfig config_;
   ByteTime byte_time_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The tag store of every on-NIC cache: sets, ways, a policy (model/replacement). Knows which key
-// stands in which slot; what is stored there is its owner's. Takes no time of its own: the
-// owner's hit latency covers the tag comparison. A set's memory exists once it is used.
+// The tag store of a cache (the NIC's, the IO-TLB): sets, ways, a policy (model/replacement). Knows
+// which key stands in which slot; what is stored there is its owner's. Takes no time of its own:
+// the owner's hit latency covers the tag comparison. A set's memory exists once it is used.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which line of a full cache set makes room: the policies of on-NIC caches, chosen by name.
+// Which line of a full cache set makes room: policies chosen by name.
 //
 //   lru     the one that was used longest ago
 //   fifo    the one that came first

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/invariant.h"
+
 namespace rnicsim {
 
 void DmaExerciserConfig::describe(Fields& fields) {
@@ -55,6 +57,10 @@ void DmaExerciser::transfer(bool write, PhysicalAddress address, Callback done) 
 }
 
 void DmaExerciser::run(Job job, Callback done) {
+  if (done_)
+    throw InvariantBroken(name(), scheduler_.now(),
+                          "two workloads use the exerciser at a time; let one `start` later",
+                          "overlap");
   job_ = std::move(job);
   done_ = done;
   outcome_ = {};
@@ -140,8 +146,10 @@ void DmaExerciser::end_if_all() {
   const std::uint64_t all = job_.kind == Kind::kReadWrite ? job_.count * 2 : job_.count;
   if (ended_ != all) return;
   outcome_.lasted = scheduler_.now() - begun_;
-  done_();
+  end();
 }
+
+void DmaExerciser::end() { std::exchange(done_, {})(); }
 
 void DmaExerciser::begin_one() {
   begun_ = scheduler_.now();
@@ -170,7 +178,7 @@ void DmaExerciser::one_ended() {
   if (++ended_ < job_.count)
     begin_one();
   else
-    done_();
+    end();
 }
 
 }  // namespace rnicsim

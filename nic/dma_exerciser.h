@@ -64,7 +64,8 @@ class DmaExerciser : public sc_core::sc_module, private tlm::tlm_fw_transport_if
     Time lasted;                  ///< from the first issue to the last end
     std::vector<Time> latencies;  ///< of kinds that measure them, in order
   };
-  /// Begins at once; `done` runs when all have ended. REQUIRES: nothing under way.
+  /// Begins at once; `done` runs when all have ended. Ends the simulation, as a
+  /// violation, if another job is under way.
   void run(Job job, Callback done);
   const Outcome& outcome() const { return outcome_; }
 
@@ -95,6 +96,7 @@ class DmaExerciser : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   void read_ended();
   void write_ended();
   void end_if_all();
+  void end();
   // Latency:
   void begin_one();
   void write_goes();

@@ -118,22 +118,22 @@ void ReadResponder::begin_turn(std::size_t priority) {
                   call<&ReadResponder::end_turn>(this, qp.qpn.value()));
 }
 
-void ReadResponder::end_turn(std::uint64_t qpn) {
+/// The turn keeps its room in the buffer until its context is there.
+void ReadResponder::end_turn(std::uint64_t number) {
+  const auto index = static_cast<std::uint32_t>(number);
+  const abi::QpContext* context =
+      w_.contexts.lookup(index, call<&ReadResponder::end_turn>(this, number));
+  if (context == nullptr) return;
   --in_pipeline_;
-  serve(qpn);
+  serve(w_.qps.at(Qpn(index)), *context);
   kick();
 }
 
-void ReadResponder::serve(std::uint64_t number) {
-  const auto index = static_cast<std::uint32_t>(number);
-  NicQueuePair& qp = w_.qps.at(Qpn(index));
-  const abi::QpContext* context =
-      w_.contexts.lookup(index, call<&ReadResponder::serve>(this, number));
-  if (context == nullptr) return;
+void ReadResponder::serve(NicQueuePair& qp, const abi::QpContext& context) {
   qp.responding = false;
   if (qp.owed.empty()) return;  // reset meanwhile
   DmaEngine::Job job;
-  job.packet = build(qp, *context, qp.owed.front(), job);
+  job.packet = build(qp, context, qp.owed.front(), job);
   job.qp = &qp;
   job.epoch = Epoch(qp.response_epoch);
   OwedResponse& owed = qp.owed.front();

@@ -77,7 +77,7 @@ class ReadResponder : private DmaEngine::Client {
   void turn();
   void begin_turn(std::size_t priority);
   void end_turn(std::uint64_t qpn);
-  void serve(std::uint64_t qpn);
+  void serve(NicQueuePair& qp, const abi::QpContext& context);
   static void begin_answers(NicQueuePair& qp, const abi::QpContext& context,
                             const OwedResponse& owed);
   PacketRef build(NicQueuePair& qp, const abi::QpContext& context, OwedResponse& owed,

@@ -42,8 +42,7 @@ void ActivityLog::sample(std::size_t workload) {
 
 ActivityLog::Activity ActivityLog::of(std::size_t workload,
                                       const std::map<std::string, Metric>& totals) {
-  Activity activity{totals, core_work()};
-  if (!is_needed() || looks_[workload].count < 2) return activity;
+  Activity activity{totals, {}};
   Looks& looks = looks_[workload];
   for (const auto& [path, metric] : looks.end.metrics) {
     const auto before = looks.begin.metrics.find(path);

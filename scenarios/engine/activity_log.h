@@ -49,8 +49,13 @@ class ActivityLog {
     std::map<std::string, Metric> metrics;
     CoreWork cores;
   };
+  /// It has been seen at its begin and at its end.
+  bool has_seen(std::size_t workload) const { return is_needed() && looks_[workload].count >= 2; }
   /// Replaces, in `totals` of the whole run, what counts up by what it counted meanwhile.
+  /// REQUIRES: has_seen(workload).
   Activity of(std::size_t workload, const std::map<std::string, Metric>& totals);
+  /// Of the whole run.
+  CoreWork core_work();
 
  private:
   struct Looks {
@@ -58,7 +63,6 @@ class ActivityLog {
     unsigned count = 0;
   };
   Activity look();
-  CoreWork core_work();
 
   System& system_;
   std::vector<Looks> looks_;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <optional>
 
+#include "scenarios/engine/perftest_plan.h"
+
 namespace rnicsim {
 namespace {
 
@@ -236,19 +238,17 @@ class Judge {
     return sum;
   }
 
+  /// Its messages are READs or atomics, which max_rd_atomic bounds.
+  bool reads() const {
+    if (workload_.pattern == WorkloadPattern::kRkeyGuessing) return true;
+    return brings_data(workload_.pattern == WorkloadPattern::kPerftest
+                           ? operation_of(workload_.test)
+                           : workload_.operation);
+  }
+
   /// Nothing was used up: each message waited for itself.
   Bottleneck waiting() const {
     const double busiest_part = shares_.empty() ? 0 : shares_.front().part;
-    if (const double held = sum_at_hosts(".requester.read_limited"); held != 0)
-      return made("max_rd_atomic", "requester.read_limited", busiest_part,
-                  fmt::format("max_rd_atomic: of each queue pair at most {} READs or atomics were "
-                              "under way, {:.0f} turns waited for one to end; {}",
-                              workload_.max_rd_atomic, held, busiest()));
-    if (const double cnps = sum_at_hosts(".congestion_control.rp_cnp_handled"); cnps != 0)
-      return made(
-          "congestion_control", "congestion_control.rp_cnp_handled", busiest_part,
-          fmt::format("congestion control: {:.0f} congestion notifications lowered rates; {}", cnps,
-                      busiest()));
     const std::string path = "workload." + workload_.name + '.';
     const double latency = value(path + "latency.mean");
     const double flying = value(path + "message_rate") * latency / 1e12;
@@ -258,6 +258,17 @@ class Judge {
     if (window() == 1)
       return made("latency", path + "latency.mean", busiest_part,
                   "latency: one message at a time" + each(latency) + "; " + busiest());
+    const double held = reads() ? sum_at_hosts(".requester.read_limited") : 0;
+    if (held != 0)
+      return made("max_rd_atomic", "requester.read_limited", busiest_part,
+                  fmt::format("max_rd_atomic: of each queue pair at most {} READs or atomics were "
+                              "under way, {:.0f} turns waited for one to end; {}",
+                              workload_.max_rd_atomic, held, busiest()));
+    if (const double cnps = sum_at_hosts(".congestion_control.rp_cnp_handled"); cnps != 0)
+      return made(
+          "congestion_control", "congestion_control.rp_cnp_handled", busiest_part,
+          fmt::format("congestion control: {:.0f} congestion notifications lowered rates; {}", cnps,
+                      busiest()));
     if (window() != 0 && flying >= kSaturated * window())
       return made(
           "window", path + "latency.mean", busiest_part,

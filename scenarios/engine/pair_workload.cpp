@@ -352,8 +352,9 @@ Workload::Landed PairWorkload::landed_at(const std::string& host) const {
   } else if (host == spec_.to) {
     const bool lossy = spec_.transport != Transport::kRc;
     // What stands in a completion entry, the program copies.
+    const Bytes received = spec_.size + Bytes(spec_.transport == Transport::kUd ? Grh::kBytes : 0);
     const bool in_entry =
-        spec_.inline_receive && !elided_ && spec_.size <= Bytes(abi::Cqe::kInlineBytes);
+        spec_.inline_receive && !elided_ && received <= Bytes(abi::Cqe::kInlineBytes);
     if (is_send(spec_.operation))
       landed.least = in_entry ? Bytes(0) : received_.bytes();
     else if (!brings_data(spec_.operation) && !(lossy && disturbed))

@@ -2,7 +2,6 @@
 #include "scenarios/engine/pcie_bench_checks.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "model/config_scalar.h"
@@ -44,7 +43,7 @@ class PcieBenchChecker {
       fail("sizes", "a read of " + to_text(largest) + " needs " + std::to_string(tags) +
                         " tags, more than the exerciser has");
     if (host.config.memory.size < Bytes(8ULL << 30) &&
-        host.config.memory.size < spec_.windows.back() * 8)
+        host.config.memory.size < *std::max_element(spec_.windows.begin(), spec_.windows.end()) * 8)
       fail("windows", "the largest must not exceed an eighth of the host's memory");
   }
 
@@ -98,16 +97,6 @@ class PcieBenchChecker {
   PcieBenchSpec& spec_;
 };
 
-/// A key of another pattern changes nothing here and so must not be given.
-void refuse_other_keys(const JsonNode& document, const std::string& path) {
-  static constexpr const char* kKeys[] = {"name", "pattern", "from", "start", "pcie_bench"};
-  for (const JsonNode& member : nearest_node(document, path).children()) {
-    const std::string key = member.key();
-    if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
-      fail_check(document, path + '.' + key, "does not belong to the pattern \"pcie_bench\"");
-  }
-}
-
 }  // namespace
 
 void check_pcie_bench(const JsonNode& document, const std::string& path, WorkloadSpec& workload,
@@ -115,7 +104,7 @@ void check_pcie_bench(const JsonNode& document, const std::string& path, Workloa
   if (!host.exerciser)
     fail_check(document, path + ".from",
                "host \"" + host.name + "\" has no `exerciser`, which pcie_bench works with");
-  refuse_other_keys(document, path);
+  refuse_keys_but(document, path, {"name", "pattern", "from", "start", "pcie_bench"}, "pcie_bench");
   if (!workload.pcie_bench) workload.pcie_bench.emplace();
   PcieBenchChecker(document, path + ".pcie_bench", *workload.pcie_bench).run(host);
 }

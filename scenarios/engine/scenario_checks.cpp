@@ -345,4 +345,14 @@ void check_scenario(const JsonNode& document, Scenario& scenario) {
   Checker(document, scenario).run();
 }
 
+void refuse_keys_but(const JsonNode& document, const std::string& path,
+                     const std::vector<std::string>& keys, const std::string& pattern) {
+  for (const JsonNode& member : nearest_node(document, path).children()) {
+    const std::string& key = member.key();
+    const bool comment = !key.empty() && key[0] == '$';
+    if (!comment && std::find(keys.begin(), keys.end(), key) == keys.end())
+      fail_check(document, path + '.' + key, "does not belong to the pattern \"" + pattern + '"');
+  }
+}
+
 }  // namespace rnicsim

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/json_document.h"
 #include "scenarios/engine/scenario.h"
@@ -17,5 +18,10 @@ void check_scenario(const JsonNode& document, Scenario& scenario);
 /// Throws ConfigError placed at `path`, or where it would stand.
 [[noreturn]] void fail_check(const JsonNode& document, const std::string& path, std::string problem,
                              std::string nearest = {});
+
+/// Refuses every key of the object at `path` but those: a key of another pattern changes nothing
+/// and so must not be given.
+void refuse_keys_but(const JsonNode& document, const std::string& path,
+                     const std::vector<std::string>& keys, const std::string& pattern);
 
 }  // namespace rnicsim

@@ -126,7 +126,7 @@ class Simulation {
                                                             observer_, timeline_.get()));
       } else {
         const unsigned from = core(spec.from);
-        const unsigned to = core(spec.to);
+        const unsigned to = spec.to == spec.from ? from : core(spec.to);
         workloads_.push_back(make_workload(spec, from, to));
       }
       if (activity_.is_needed())
@@ -231,10 +231,16 @@ class Simulation {
       const WorkloadSpec& spec = scenario_.workload[i];
       const WorkSpan span = workloads_[i]->span();
       if (!workloads_[i]->finished() || !span.is_known()) continue;
-      const ActivityLog::Activity activity = activity_.of(i, result_.metrics);
       const std::set<std::string> ports = ports_of(spec);
-      result_.bottlenecks.push_back(
-          find_bottleneck(spec, span, {activity.metrics, activity.cores, ports}));
+      const auto judge = [&](const std::map<std::string, Metric>& metrics, const CoreWork& cores) {
+        result_.bottlenecks.push_back(find_bottleneck(spec, span, {metrics, cores, ports}));
+      };
+      if (activity_.has_seen(i)) {
+        const ActivityLog::Activity activity = activity_.of(i, result_.metrics);
+        judge(activity.metrics, activity.cores);
+      } else {
+        judge(result_.metrics, activity_.core_work());
+      }
     }
   }
 

@@ -60,7 +60,7 @@ class WorkloadChecker {
     else if (w_.pattern == WorkloadPattern::kRkeyGuessing)
       rkey_guessing();
     else if (w_.pattern == WorkloadPattern::kRegistration)
-      registration();
+      return registration();  // sends nothing
     else
       pairs();
     const Operation operation = w_.pattern == WorkloadPattern::kPerftest ? operation_of(w_.test)
@@ -308,13 +308,8 @@ class WorkloadChecker {
   }
 
   void registration() const {
-    refuse_keys_of_pairs_alone();
-    refuse_keys_of_flows();
-    refuse_keys_of_perftest();
-    refuse_keys_of_rkey_guessing();
-    require(
-        w_.queue_pairs == 1 && w_.operation == Operation::kWrite && !w_.region && !w_.receive_depth,
-        "pattern", "a registration has no queue pairs, operation, region or receive_depth");
+    refuse_keys_but(document_, path_, {"name", "pattern", "from", "start", "size", "count"},
+                    "registration");
     require(w_.size != Bytes(0), "size", "a region of 0 B cannot be registered");
   }
 

@@ -45,6 +45,17 @@ PhysicalAddress line(std::uint64_t number) { return PhysicalAddress(number * 64)
 
 }  // namespace
 
+TEST_CASE("Requests with no-snoop meet DRAM, whatever the cache has") {
+  Memory memory(cached_config());
+  const std::uint8_t byte = 1;
+  memory.store(line(5), &byte, 1);
+  const Memory::Access read = memory.time_read(1_us, line(5), 64_B, kPayload, false);
+  CHECK(read.first == 1200_ns);
+  CHECK(read.last == 1201_ns);
+  const Memory::Access write = memory.time_write(2_us, line(5), 64_B, kPayload, false);
+  CHECK(write.last == 2101_ns);
+}
+
 TEST_CASE("A read of what a CPU stored is as fast as the cache, one of other lines as DRAM") {
   Memory memory(cached_config());
   const std::uint8_t byte = 1;

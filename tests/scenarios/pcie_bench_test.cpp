@@ -40,6 +40,12 @@ TEST_CASE("pcie_bench refuses what it cannot measure") {
         std::string::npos);
 }
 
+TEST_CASE("the largest window counts, wherever it stands in the list") {
+  std::string text = file(R"({"windows": ["1 GiB", "8 KiB"]})");
+  text.insert(text.find(R"(, "exerciser")"), R"(, "memory": {"size": "1 GiB"})");
+  CHECK(failure(text).find("must not exceed an eighth of the host's memory") != std::string::npos);
+}
+
 TEST_CASE("Places are whole cache lines, in a frame each, over all of the window") {
   const std::vector<PhysicalAddress> frames{PhysicalAddress(4 << 20), PhysicalAddress(64 << 20)};
   PcieBenchPlaces places(frames, 100_B, 4_MiB, 8_B, false, 1);
@@ -67,4 +73,13 @@ TEST_CASE("Each operation is measured with each size, one after the other") {
   CHECK(latency("256").value > latency("64").value);
   CHECK(result.metrics.at("workload.w.completed").value == 4);
   CHECK(result.metrics.at("host.A.memory.written.payload").value == 10 * (64 + 256));
+}
+
+TEST_CASE("two workloads of one exerciser at a time end the run") {
+  std::string text = file(R"({"count": 1000})");
+  text.insert(text.rfind(']'),
+              R"(, {"name": "x", "pattern": "pcie_bench", "from": "A", "start": "100 ns"})");
+  const RunResult result = simulate(read(text), {});
+  REQUIRE(!result.violations.empty());
+  CHECK(result.violations[0].kind == "overlap");
 }

@@ -103,6 +103,14 @@ TEST_CASE("a message of up to 32 B is received in its completion entry") {
         value(inlined, "host.B.nic0.pcie.upstream.tlps_posted") + 4);
 }
 
+TEST_CASE("a datagram that fits a completion entry only without its GRH is received in memory") {
+  const RunResult result = run(
+      R"("to": "B", "pattern": "pairs", "operation": "send", "transport": "ud", "size": "16 B",
+      "count": 9, "path_mtu": "1024 B", "inline_receive": true)");
+  CHECK(result.violations.empty());
+  CHECK(value(result, "workload.w0.received.succeeded") == 9);
+}
+
 TEST_CASE("registration costs its fixed part and so much for each page") {
   const auto time = [](const char* size) {
     return value(
@@ -126,4 +134,16 @@ TEST_CASE("what lists, regions and registrations cannot be is said") {
             .find("falsified accesses are to one region") != std::string::npos);
   CHECK(workload_failure(R"("pattern": "registration")").find("has no other end") !=
         std::string::npos);
+}
+
+TEST_CASE("a registration has no keys of traffic") {
+  for (const char* key : {R"("from_memory": "gpu0")", R"("transport": "ud")", R"("dscp": 1)",
+                          R"("queue_depth": 5)", R"("operation": "write")"}) {
+    const std::string members =
+        R"({"hosts": [{"name": "A", "nic": {}}], "fabric": {"topology": "star"},
+        "workload": [{"name": "w0", "pattern": "registration", "from": "A", )" +
+        std::string(key) + "}]}";
+    CHECK(failure(members).find("does not belong to the pattern \"registration\"") !=
+          std::string::npos);
+  }
 }

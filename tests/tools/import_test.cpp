@@ -117,6 +117,40 @@ TEST_CASE("ibv_devinfo tells numbers of objects and the rate of the port") {
         std::string::npos);
 }
 
+TEST_CASE("an HCA without shared receive queues keeps the default, with a remark") {
+  const Machine machine = machine_of(
+      "hca_id:\tefa_0\n\tmax_qp:\t\t\t256\n\tmax_srq:\t\t\t0\n\tmax_mr:\t\t\t99999999999\n");
+  CHECK(host(machine, "driver.log_qps") == 8);
+  CHECK(host(machine, "driver.log_keys") == 24);
+  CHECK(remarks_have(machine, "x.txt:3: too few for a table, the default stays: 0"));
+  CHECK(remarks_have(machine, "x.txt:4: more than the 2^24 entries"));
+  CHECK(failure("hca_id:\tmlx5_0\n\tmax_qp: 262144 and more\n") ==
+        "x.txt:2: expected a whole number, found max_qp: 262144 and more");
+}
+
+TEST_CASE("numbers in NCCL's topology are whole ones") {
+  const std::string text = sample("nccl_topology.xml");
+  CHECK(failure(replaced(text, "link_width=\"16\"", "link_width=\"16lanes\"")).find("link_width") !=
+        std::string::npos);
+}
+
+TEST_CASE("nvidia-smi's header may be underlined") {
+  const std::string text = sample("nvidia_topo.txt");
+  const std::size_t header = text.find("GPU0");
+  const std::size_t end = text.find('\n', header);
+  const std::string underlined = text.substr(0, header) + "\x1b[4m" +
+                                 text.substr(header, end - header) + "\x1b[0m" + text.substr(end);
+  CHECK(machine_of(underlined).value(PresetKind::kHost, "gpus") ==
+        machine_of(text).value(PresetKind::kHost, "gpus"));
+}
+
+TEST_CASE("lspci -nn is read as lspci is") {
+  std::string text = sample("lspci.txt");
+  for (std::size_t at = 0; (at = text.find(" controller: ", at)) != std::string::npos;)
+    text.replace(at, 13, " controller [0200]: ");
+  CHECK(host(machine_of(text), "pcie.lanes") == 16);
+}
+
 TEST_CASE("NCCL's topology tells the slot, the switch above it and the GPUs beside it") {
   const Machine machine = machine_of(sample("nccl_topology.xml"));
   CHECK(host(machine, "pcie.generation") == 3);

@@ -7,12 +7,15 @@
 namespace rnicsim {
 namespace {
 
-/// "</" would end the script element that the document stands in.
+/// "</script" and "<!--" mean something to a browser within the script element that the document
+/// stands in, so no "<" stays. One can only be within a string.
 std::string harmless(const std::string& json) {
   std::string out;
   for (const char c : json) {
-    if (c == '/' && !out.empty() && out.back() == '<') out += '\\';
-    out += c;
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
   }
   return out;
 }

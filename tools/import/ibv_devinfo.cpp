@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -75,11 +76,17 @@ class HcaReader {
   }
 
   void learn_log(std::size_t i, std::string_view value, const char* path) {
-    const double number = number_at(i, value, "a number above zero");
+    std::uint64_t number = 0;
+    const char* const end = value.data() + value.size();
+    const auto parsed = std::from_chars(value.data(), end, number);
+    if (parsed.ec != std::errc() || parsed.ptr != end)
+      lines_.fail(i, "a whole number", std::string(trimmed(lines_[i])));
     constexpr int kMostBits = 24;
     int bits = 0;
-    while (bits < kMostBits && std::ldexp(1.0, bits + 1) <= number) ++bits;
-    if (bits == 0) return;
+    while (bits < 63 && std::uint64_t{1} << (bits + 1) <= number) ++bits;
+    if (bits == 0) return remark(i, "too few for a table, the default stays:", value);
+    if (bits > kMostBits) remark(i, "more than the 2^24 entries that a table can have:", value);
+    bits = std::min(bits, kMostBits);
     machine_.learn(PresetKind::kHost, path, bits, lines_.place(i, std::string(trimmed(lines_[i]))));
   }
 

@@ -8,6 +8,17 @@
 
 namespace rnicsim {
 
+bool is_lspci(std::string_view text) {
+  // " controller [0200]: " with -nn.
+  const auto has_title = [&](std::string_view what) {
+    return text.find(std::string(what) + ": ") != std::string_view::npos ||
+           text.find(std::string(what) + " [") != std::string_view::npos;
+  };
+  const bool other = text.find("hca_id:") != std::string_view::npos ||
+                     text.find_first_not_of(" \t\r\n") == text.find('<');
+  return !other && (has_title(" controller") || has_title(" bridge"));
+}
+
 void read_listing(std::string_view text, const std::string& file, const ListingChoice& choice,
                   Machine& machine) {
   const auto has = [&](std::string_view words) {
@@ -18,7 +29,7 @@ void read_listing(std::string_view text, const std::string& file, const ListingC
     read_nccl_topology(text, file, choice.hca, machine);
   else if (has("hca_id:"))
     read_ibv_devinfo(text, file, choice.hca, machine);
-  else if (has(" controller: ") || has(" bridge: "))
+  else if (is_lspci(text))
     read_lspci(text, file, choice.device, machine);
   else if (has("GPU0"))
     read_nvidia_topo(text, file, choice.hca, machine);

@@ -15,6 +15,8 @@ struct ListingChoice {
 };
 
 /// Throws ConfigError, also for a text of none of the tools.
+/// lspci alone knows what a link could be beside what it runs at, so it is read before others.
+bool is_lspci(std::string_view text);
 void read_listing(std::string_view text, const std::string& file, const ListingChoice& choice,
                   Machine& machine);
 

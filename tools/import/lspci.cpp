@@ -24,11 +24,12 @@ std::string_view address_of(std::string_view line) {
   return address;
 }
 
+/// One of them may be without its domain.
 bool is_same_device(std::string_view a, std::string_view b) {
-  const auto short_form = [](std::string_view address) {
-    return address.size() > 7 ? address.substr(address.size() - 7) : address;
-  };
-  return a.size() == b.size() ? a == b : short_form(a) == short_form(b);
+  if (a.size() < b.size()) std::swap(a, b);
+  if (a.size() == b.size()) return a == b;
+  return a.size() > b.size() && a.substr(a.size() - b.size()) == b &&
+         a[a.size() - b.size() - 1] == ':' && b.find(':') == 2;
 }
 
 struct Section {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <pugixml.hpp>
 #include <vector>
@@ -97,8 +98,16 @@ class TopologyReader {
     below.traverse(walker);
   }
 
+  /// 0 if it is none.
+  static unsigned whole(const pugi::xml_attribute& attribute) {
+    const std::string_view text = attribute.value();
+    unsigned number = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? number : 0;
+  }
+
   void read_rate(Node net) {
-    const unsigned mbps = net.attribute("speed").as_uint();
+    const unsigned mbps = whole(net.attribute("speed"));
     if (mbps == 0 || mbps > kMostMbps)
       fail(net, "speed=\"100000\" or the like (Mb/s)", in_quotes(net.attribute("speed").value()));
     machine_.learn(PresetKind::kLink, "rate", rate_text(mbps),
@@ -108,7 +117,7 @@ class TopologyReader {
   /// Under "pcie." or "pcie_switch.".
   void read_link(Node pci, const std::string& path) {
     const unsigned generation = pcie_generation(pci.attribute("link_speed").value());
-    const unsigned lanes = pci.attribute("link_width").as_uint();
+    const unsigned lanes = whole(pci.attribute("link_width"));
     if (generation == 0)
       fail(pci, "link_speed=\"16.0 GT/s PCIe\" or the like",
            in_quotes(pci.attribute("link_speed").value()));
@@ -133,7 +142,11 @@ class TopologyReader {
                                 file_, line_of(bridge)));
     std::vector<Node> gpus;
     collect(bridge, "gpu", gpus);
-    if (gpus.size() > kMostGpus) gpus.resize(kMostGpus);
+    if (gpus.size() > kMostGpus) {
+      machine_.note(fmt::format("{}:{}: {} GPUs, of which a host has at most {}", file_,
+                                line_of(bridge), gpus.size(), kMostGpus));
+      gpus.resize(kMostGpus);
+    }
     Machine::Json devices = {"nic0"};
     Machine::Json list = Machine::Json::array();
     for (std::size_t i = 0; i < gpus.size(); ++i) {

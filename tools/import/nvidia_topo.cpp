@@ -11,11 +11,16 @@ namespace {
 
 constexpr std::size_t kMostGpus = 16;
 
+/// The header is underlined on a terminal: escape sequences are no part of a word.
 std::vector<std::string> words_of(std::string_view line) {
+  constexpr char kEscape = '\x1b';
   std::vector<std::string> words;
   std::string word;
+  bool escaped = false;
   for (const char c : line) {
-    if (c != ' ' && c != '\t') {
+    if (escaped || c == kEscape) {
+      escaped = c != 'm';
+    } else if (c != ' ' && c != '\t') {
       word += c;
     } else if (!word.empty()) {
       words.push_back(std::move(word));
@@ -101,6 +106,9 @@ class MatrixReader {
                                 lines_.file(), row_ + 1, gpu));
     if (near.empty()) return;
     const std::size_t count = std::min(near.size(), kMostGpus);
+    if (near.size() > count)
+      machine_.note(fmt::format("{}:{}: {} GPUs, of which a host has at most {}", lines_.file(),
+                                row_ + 1, near.size(), count));
     Machine::Json devices = {"nic0"};
     Machine::Json list = Machine::Json::array();
     for (std::size_t i = 0; i < count; ++i) {

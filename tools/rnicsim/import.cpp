@@ -69,9 +69,13 @@ int import_command(const Arguments& arguments) {
   const std::string name = values->count("name") != 0 ? option("name") : "imported";
   check_name(name);
 
+  std::vector<std::pair<std::string, std::string>> texts;  // file, content
+  for (const std::string& file : files) texts.emplace_back(file, content_of(file));
+  std::stable_partition(texts.begin(), texts.end(),
+                        [](const auto& text) { return is_lspci(text.second); });
   Machine machine;
-  for (const std::string& file : files)
-    read_listing(content_of(file), file, {option("device"), option("hca")}, machine);
+  for (const auto& [file, content] : texts)
+    read_listing(content, file, {option("device"), option("hca")}, machine);
 
   Machine::Json all = Machine::Json::object();
   for (const PresetKind kind : machine.kinds()) {
@@ -81,11 +85,16 @@ int import_command(const Arguments& arguments) {
     // A reader that makes what no preset can be has a fault.
     const std::string lines = to_lines(preset);
     check_preset(lines, kind, folder + '/' + name + ".json");
-    if (values->count("out") != 0)
-      write_output_file(option("out") + "/presets/" + folder, name + ".json", lines);
     all[folder + '/' + name + ".json"] = preset;
   }
   if (values->count("out") == 0) std::cout << to_lines(all);
+  for (const PresetKind kind : machine.kinds()) {
+    if (values->count("out") == 0) break;
+    const std::string folder = name_of(kind);
+    const std::string file = name + ".json";
+    write_output_file(option("out") + "/presets/" + folder, file,
+                      to_lines(all[folder + '/' + file]));
+  }
   for (const std::string& remark : machine.remarks()) std::cerr << remark << '\n';
   return kExitGood;
 }
