@@ -5,8 +5,12 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from sanitizer_notes import said
 
 RNICSIM = os.environ["RNICSIM"]
 SAMPLES = pathlib.Path(__file__).resolve().parent.parent / "fuzz/corpus/listing"
@@ -17,7 +21,7 @@ LISTINGS = [str(SAMPLES / name) for name in
 def rnicsim(*arguments, **more):
     result = subprocess.run([RNICSIM, *arguments], capture_output=True, text=True, check=False,
                             **more)
-    return result.returncode, result.stdout, result.stderr
+    return result.returncode, result.stdout, said(result.stderr)
 
 
 class Import(unittest.TestCase):
