@@ -8,8 +8,12 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from sanitizer_notes import said
 
 RNICSIM = os.environ["RNICSIM"]
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -43,7 +47,7 @@ class Validate(unittest.TestCase):
         file.write_text(json.dumps(scenario))
         result = subprocess.run([RNICSIM, "validate", str(file), "--out", self.folder.name],
                                 capture_output=True, text=True, check=False)
-        return result.returncode, result.stdout, result.stderr
+        return result.returncode, result.stdout, said(result.stderr)
 
     def test_an_ablation_that_breaks_its_row_proves_it(self):
         status, out, err = self.validate(SCENARIO)
