@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/cache_directory.h"
 #include "model/callback.h"
 #include "model/config_reader.h"
 #include "model/invariant.h"
@@ -25,7 +26,6 @@
 #include "model/pipeline.h"
 #include "model/scheduler.h"
 #include "model/sparse_array.h"
-#include "model/cache_directory.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/waiters.h"
 

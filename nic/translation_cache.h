@@ -15,9 +15,9 @@
 #include <deque>
 #include <vector>
 
+#include "model/cache_directory.h"
 #include "model/config_reader.h"
 #include "model/sparse_array.h"
-#include "model/cache_directory.h"
 #include "nic/memory_translation.h"
 
 namespace rnicsim {
