@@ -39,9 +39,19 @@ class PcieBenchChecker {
                             " at this offset");
     const Bytes request = host.config.pcie.max_read_request;
     const std::uint64_t tags = divide_up(largest, request) + (spec_.offset != Bytes() ? 1 : 0);
-    if (host.exerciser->config.pcie.tags < tags)
+    if (std::min(host.exerciser->config.pcie.tags, host.config.pcie.max_tags()) < tags)
       fail("sizes", "a read of " + to_text(largest) + " needs " + std::to_string(tags) +
                         " tags, more than the exerciser has");
+    if (host.config.pcie_switch)
+      fail_check(document_, path_.substr(0, path_.rfind('.')) + ".from",
+                 "the exerciser of host \"" + host.name +
+                     "\" has a root port of its own and stands under no pcie_switch");
+    const bool latency =
+        std::any_of(spec_.operations.begin(), spec_.operations.end(), [](PcieBenchOperation o) {
+          return o == PcieBenchOperation::kLatencyRead ||
+                 o == PcieBenchOperation::kLatencyWriteRead;
+        });
+    if (!spec_.engine && !latency) fail("engine", "belongs to operations that measure latency");
     if (host.config.memory.size < Bytes(8ULL << 30) &&
         host.config.memory.size < *std::max_element(spec_.windows.begin(), spec_.windows.end()) * 8)
       fail("windows", "the largest must not exceed an eighth of the host's memory");

@@ -347,11 +347,13 @@ void check_scenario(const JsonNode& document, Scenario& scenario) {
 
 void refuse_keys_but(const JsonNode& document, const std::string& path,
                      const std::vector<std::string>& keys, const std::string& pattern) {
+  const std::string below = path + '.';
+  const std::string problem = "does not belong to the pattern \"" + pattern + '"';
   for (const JsonNode& member : nearest_node(document, path).children()) {
     const std::string& key = member.key();
     const bool comment = !key.empty() && key[0] == '$';
     if (!comment && std::find(keys.begin(), keys.end(), key) == keys.end())
-      fail_check(document, path + '.' + key, "does not belong to the pattern \"" + pattern + '"');
+      fail_check(document, below + key, problem);
   }
 }
 

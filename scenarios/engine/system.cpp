@@ -114,8 +114,10 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
 
 void System::build_exerciser(Server& server, const HostSpec& spec) {
   const std::string name = spec.name + "_exerciser";
-  server.exerciser = std::make_unique<DmaExerciser>(
-      name.c_str(), scheduler_, spec.exerciser->config, spec.config.pcie.max_read_request);
+  DmaExerciserConfig config = spec.exerciser->config;
+  config.pcie.tags = std::min(config.pcie.tags, spec.config.pcie.max_tags());
+  server.exerciser = std::make_unique<DmaExerciser>(name.c_str(), scheduler_, config,
+                                                    spec.config.pcie.max_read_request);
   PcieLink& pcie = server.host->exerciser_pcie();
   server.exerciser->dma().bind(pcie.dma_socket);
   pcie.mmio().socket.bind(server.exerciser->bar);

@@ -46,6 +46,20 @@ TEST_CASE("the largest window counts, wherever it stands in the list") {
   CHECK(failure(text).find("must not exceed an eighth of the host's memory") != std::string::npos);
 }
 
+TEST_CASE("pcie_bench refuses settings that would change nothing") {
+  CHECK(failure(file(R"({"engine": false, "operations": "write"})"))
+            .find("engine: belongs to operations that measure latency") != std::string::npos);
+  std::string below_switch = file("{}");
+  below_switch.insert(below_switch.find(R"(, "exerciser")"), R"(, "pcie_switch": {})");
+  CHECK(
+      failure(below_switch).find("workload.0.from: the exerciser of host \"A\" has a root port") !=
+      std::string::npos);
+  std::string few_tags = file(R"({"sizes": "4 KiB"})");
+  few_tags.insert(few_tags.find(R"(, "exerciser")"),
+                  R"(, "pcie": {"tag_bits": 5, "max_read_request": "128 B"})");
+  CHECK(failure(few_tags) == "no error");
+}
+
 TEST_CASE("Places are whole cache lines, in a frame each, over all of the window") {
   const std::vector<PhysicalAddress> frames{PhysicalAddress(4 << 20), PhysicalAddress(64 << 20)};
   PcieBenchPlaces places(frames, 100_B, 4_MiB, 8_B, false, 1);
