@@ -27,12 +27,18 @@ Numa::Numa(const NumaConfig& config)
 Numa::Crossing Numa::cross(Serialiser& link, Time first, Time last, Bytes bytes) {
   const Time start = std::max(first, link.free_at());
   const Time end = link.send(first, bytes);
-  crossed_ += bytes;
+  waited_ += start - first;
   return {start + config_.hop_latency, std::max(last, end) + config_.hop_latency};
 }
 
 void Numa::report(const MetricScope& scope) const {
-  scope.bytes("crossed", crossed_, "bytes of DMA between the devices' node and others");
+  scope.bytes("crossed", crossed_to_device_ + crossed_to_memory_,
+              "bytes of DMA between the devices' node and others");
+  scope.time("to_device.busy", to_device_.byte_time().of(crossed_to_device_),
+             "time that the way between nodes carried what devices read");
+  scope.time("to_memory.busy", to_memory_.byte_time().of(crossed_to_memory_),
+             "time that the way between nodes carried what devices write");
+  scope.time("stalled.bandwidth", waited_, "time that requests waited for the way between nodes");
 }
 
 }  // namespace rnicsim

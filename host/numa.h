@@ -45,9 +45,13 @@ class Numa {
   };
   /// Bytes that are at one end from `first` on and all there at `last`: when they are at the other.
   Crossing to_device(Time first, Time last, Bytes bytes) {
+    crossed_to_device_ += bytes;
     return cross(to_device_, first, last, bytes);
   }
-  Crossing to_memory(Time first, Bytes bytes) { return cross(to_memory_, first, first, bytes); }
+  Crossing to_memory(Time first, Bytes bytes) {
+    crossed_to_memory_ += bytes;
+    return cross(to_memory_, first, first, bytes);
+  }
   void report(const MetricScope& scope) const;
 
  private:
@@ -57,7 +61,9 @@ class Numa {
   NumaConfig config_;
   Serialiser to_device_;
   Serialiser to_memory_;
-  Bytes crossed_;
+  Bytes crossed_to_device_;
+  Bytes crossed_to_memory_;
+  Time waited_;
 };
 
 }  // namespace rnicsim

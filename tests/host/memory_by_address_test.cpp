@@ -117,7 +117,11 @@ TEST_CASE("Memory of another node is two hops away for a read and one for a writ
   const Memory::Access write = memory.time_write(2_us, line(0), 64_B, kPayload);
   CHECK(write.last == 2152_ns);
   CHECK(write.latency == 150_ns);
-  CHECK(test::metrics_of(memory).at("numa.crossed") == 192);
+  auto metrics = test::metrics_of(memory);
+  CHECK(metrics.at("numa.crossed") == 192);
+  CHECK(metrics.at("numa.to_device.busy") == 4'000);
+  CHECK(metrics.at("numa.to_memory.busy") == 2'000);
+  CHECK(metrics.at("numa.stalled.bandwidth") == 0);
 }
 
 TEST_CASE("Interleaved pages are near and far in turn, each node with bandwidth of its own") {

@@ -65,6 +65,10 @@ class KnownLimits(unittest.TestCase):
         self.assertEqual(verdicts("pcie_bottleneck", "--variant", "few_tags"),
                          [("full", "host.A.nic0.pcie_endpoint.stalled.tags")])
 
+    def test_a_narrow_way_between_sockets_is_the_limit_of_writes_to_the_far_one(self):
+        self.assertEqual(verdicts("numa_remote", "--variant", "narrow_hop")[1],
+                         ("busy", "host.B.memory.numa.to_memory.busy"))
+
     def test_incast_is_limited_by_the_port_of_the_receiver(self):
         self.assertEqual(verdicts("incast", "--variant", "base")[0],
                          ("busy", "fabric.switch0.port0.tx.busy"))
