@@ -17,7 +17,8 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
       frames_(config.memory.size, seed),
       interrupts_(scheduler, config.interrupt),
       root_complex_(config.root_complex) {
-  if (config_.iommu.mode == IommuMode::kTranslate) iommu_ = std::make_unique<Iommu>(config_.iommu);
+  if (config_.iommu.mode == IommuMode::kTranslate)
+    iommu_ = std::make_unique<Iommu>(config_.iommu, seed_for(seed, "iommu"));
   if (config.pcie_switch) switch_.emplace(*config.pcie_switch, config.pcie.max_payload);
   for (std::size_t i = 0; i < config_.gpus.size(); ++i)
     gpus_.push_back(std::make_unique<Gpu>(config_.gpus[i], static_cast<unsigned>(i)));
@@ -29,7 +30,8 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
     guards_.push_back(
         std::make_unique<DmaGuard>("host." + std::string(basename()) + ".nic" + number + ".pcie"));
     links_.push_back(std::make_unique<PcieLink>(("pcie" + number).c_str(), scheduler, config_.pcie,
-                                                memory_, guards_.back().get()));
+                                                memory_, guards_.back().get(),
+                                                seed_for(seed, "pcie" + number)));
     links_.back()->set_interrupts(&interrupts_);
     links_.back()->set_iommu(iommu_.get());
     if (switch_ || !gpus_.empty()) route(i);
@@ -38,7 +40,8 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
                                  frames_, links_.back()->mmio(), *guards_.back(), interrupts_));
   }
   if (!exerciser) return;
-  exerciser_link_ = std::make_unique<PcieLink>("pcie_exerciser", scheduler, config_.pcie, memory_);
+  exerciser_link_ = std::make_unique<PcieLink>("pcie_exerciser", scheduler, config_.pcie, memory_,
+                                               nullptr, seed_for(seed, "pcie_exerciser"));
   exerciser_link_->set_iommu(iommu_.get());
 }
 

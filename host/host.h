@@ -40,7 +40,8 @@ namespace rnicsim {
 
 class Host : public sc_core::sc_module {
  public:
-  /// `first_nic` is the run-wide number of the host's first NIC; `seed` scatters its frames.
+  /// `first_nic` is the run-wide number of the host's first NIC; `seed`: of all that is random in
+  /// it.
   Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const HostConfig& config,
        std::uint64_t seed, std::uint16_t first_nic, unsigned nics, bool exerciser = false);
 

@@ -5,12 +5,6 @@
 
 namespace rnicsim {
 
-namespace {
-
-constexpr std::uint64_t kSeed = 0x10bb;  // of random replacement
-
-}  // namespace
-
 void IommuConfig::describe(Fields& fields) {
   fields.choice("mode", mode,
                 {{"passthrough", IommuMode::kPassthrough}, {"translate", IommuMode::kTranslate}},
@@ -24,9 +18,9 @@ void IommuConfig::describe(Fields& fields) {
   fields.check(geometry.entries % geometry.ways == 0, "ways", "must divide entries");
 }
 
-Iommu::Iommu(const IommuConfig& config)
+Iommu::Iommu(const IommuConfig& config, std::uint64_t seed)
     : config_(config),
-      directory_(config.geometry.entries, config.geometry.ways, config.geometry.replacement, kSeed),
+      directory_(config.geometry.entries, config.geometry.ways, config.geometry.replacement, seed),
       known_(directory_.slots()),
       walkers_(config.walks) {}
 

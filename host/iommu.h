@@ -37,7 +37,7 @@ struct IommuConfig {
 
 class Iommu {
  public:
-  explicit Iommu(const IommuConfig& config);
+  explicit Iommu(const IommuConfig& config, std::uint64_t seed = 0);
 
   /// When a request that arrives at `arrival` may go on to memory.
   Time translate(Time arrival, PhysicalAddress address, Bytes bytes);

@@ -44,6 +44,7 @@ struct PcieDirectionConfig {
   Time credit_return;     ///< last byte of a TLP sent -> its credits are here again
   PcieReplayConfig replay;
   Time replay_round_trip;  ///< a TLP's way and its NAK's
+  std::uint64_t replay_seed = 0;
   /// Of each stream: last byte sent -> delivery is called. REQUIRES one to eight streams.
   std::vector<Time> delivery_delay;
 };

@@ -21,7 +21,7 @@ PcieDirection::PcieDirection(Scheduler& scheduler, const PcieDirectionConfig& co
     : scheduler_(scheduler),
       config_(checked(config, scheduler)),
       arbiter_(config),
-      replay_(config.replay, arbiter_.byte_time(), config.replay_round_trip) {}
+      replay_(config.replay, arbiter_.byte_time(), config.replay_round_trip, config.replay_seed) {}
 
 void PcieDirection::send(unsigned stream, const Train& train) {
   if (!replay_.active()) return queue(stream, train);

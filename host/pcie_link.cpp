@@ -4,21 +4,24 @@
 #include <algorithm>
 
 #include "model/byte_order.h"
+#include "model/random.h"
 
 namespace rnicsim {
 
 namespace {
 
 /// A write is done for the device once sent; everything else is delivered at the other end.
-PcieDirectionConfig upstream(const PcieConfig& config) {
+PcieDirectionConfig upstream(const PcieConfig& config, std::uint64_t seed) {
   PcieDirectionConfig direction = config.direction(config.latency_up);
+  direction.replay_seed = seed_for(seed, "upstream");
   direction.delivery_delay.assign(kDmaEngines, config.latency_up);
   direction.delivery_delay[static_cast<unsigned>(DmaEngineId::kPosted)] = Time();
   return direction;
 }
 
-PcieDirectionConfig downstream(const PcieConfig& config) {
+PcieDirectionConfig downstream(const PcieConfig& config, std::uint64_t seed) {
   PcieDirectionConfig direction = config.direction(config.latency_down);
+  direction.replay_seed = seed_for(seed, "downstream");
   direction.delivery_delay.assign(kDmaEngines + 1, config.latency_down);
   return direction;
 }
@@ -36,7 +39,7 @@ std::uint32_t narrow(std::uint64_t n) { return static_cast<std::uint32_t>(n); }
 }  // namespace
 
 PcieLink::PcieLink(const sc_core::sc_module_name& name, Scheduler& scheduler,
-                   const PcieConfig& config, Memory& memory, DmaGuard* guard)
+                   const PcieConfig& config, Memory& memory, DmaGuard* guard, std::uint64_t seed)
     : sc_module(name),
       dma_socket("dma_socket"),
       scheduler_(scheduler),
@@ -44,8 +47,8 @@ PcieLink::PcieLink(const sc_core::sc_module_name& name, Scheduler& scheduler,
       format_(config.format()),
       memory_(memory),
       guard_(guard),
-      up_(scheduler, upstream(config)),
-      down_(scheduler, downstream(config)),
+      up_(scheduler, upstream(config, seed)),
+      down_(scheduler, downstream(config, seed)),
       mmio_(scheduler, config, down_, kMmioDown, up_, kWritesUp),
       ordered_(ordered_writes(config, memory.config())),
       orders_(config.ordered_writes && memory.config().write_latency != Time()) {

@@ -62,7 +62,7 @@ namespace rnicsim {
 class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
  public:
   PcieLink(const sc_core::sc_module_name& name, Scheduler& scheduler, const PcieConfig& config,
-           Memory& memory, DmaGuard* guard = nullptr);
+           Memory& memory, DmaGuard* guard = nullptr, std::uint64_t seed = 0);
 
   tlm::tlm_target_socket<64> dma_socket;
   /// The CPU's side; mmio().socket binds to the device's BAR.

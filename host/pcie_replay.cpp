@@ -8,8 +8,6 @@ namespace rnicsim {
 
 namespace {
 
-constexpr std::uint64_t kSeed = 0x7265706c6179;
-
 std::uint32_t bytes_in(Time time, const ByteTime& byte_time) {
   return static_cast<std::uint32_t>(static_cast<Uint128>(time.ps()) * byte_time.denominator() /
                                     byte_time.numerator());
@@ -30,12 +28,13 @@ void PcieReplayConfig::describe(Fields& fields) {
                "Gen3 x8 and payloads of 256 B");
 }
 
-PcieReplay::PcieReplay(const PcieReplayConfig& config, const ByteTime& byte_time, Time round_trip)
+PcieReplay::PcieReplay(const PcieReplayConfig& config, const ByteTime& byte_time, Time round_trip,
+                       std::uint64_t seed)
     : config_(config),
       byte_time_(byte_time),
       round_trip_bytes_(bytes_in(round_trip, byte_time)),
       timer_bytes_(bytes_in(config.timer, byte_time)),
-      random_(kSeed) {}
+      random_(seed) {}
 
 std::uint32_t PcieReplay::damaged(const Train& train) {
   std::uint32_t count = 0;

@@ -34,7 +34,8 @@ struct PcieReplayConfig {
 class PcieReplay {
  public:
   /// round_trip: a TLP's way and its NAK's, besides the time of the bytes.
-  PcieReplay(const PcieReplayConfig& config, const ByteTime& byte_time, Time round_trip);
+  PcieReplay(const PcieReplayConfig& config, const ByteTime& byte_time, Time round_trip,
+             std::uint64_t seed);
 
   bool active() const { return config_.every != 0 || config_.bit_error_rate > 0; }
   /// Damages TLPs of a train that is about to be queued, and makes it longer by what that costs.

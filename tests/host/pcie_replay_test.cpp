@@ -25,7 +25,7 @@ Train writes(std::uint32_t tlps) {
 
 TEST_CASE("Every third TLP costs the round trip and itself, in whole TLPs") {
   // 250 ns are 2000 B of wire: with the TLP's own 280 B nine TLPs.
-  PcieReplay replay({3, 0, 0, Time()}, kByte, 250_ns);
+  PcieReplay replay({3, 0, 0, Time()}, kByte, 250_ns, 1);
   Train first = writes(2);
   replay.damage(first);
   CHECK(first.bytes == 2 * 280);
@@ -43,7 +43,7 @@ TEST_CASE("Every third TLP costs the round trip and itself, in whole TLPs") {
 
 TEST_CASE("Where every second NAK is lost, the timer costs instead of the round trip") {
   // 1 us is 8000 B: with the TLP's own 280 B thirty TLPs instead of nine.
-  PcieReplay replay({1, 0, 2, 1_us}, kByte, 250_ns);
+  PcieReplay replay({1, 0, 2, 1_us}, kByte, 250_ns, 1);
   Train train = writes(4);
   replay.damage(train);
   CHECK(train.bytes == (4 + 2 * 9 + 2 * 30) * 280);
@@ -54,7 +54,7 @@ TEST_CASE("Where every second NAK is lost, the timer costs instead of the round 
 }
 
 TEST_CASE("A damaged read request is late by as much and no longer") {
-  PcieReplay replay({1, 0, 0, Time()}, kByte, 250_ns);
+  PcieReplay replay({1, 0, 0, Time()}, kByte, 250_ns, 1);
   Train read;
   read.kind = TlpClass::kNonPosted;
   read.tlps = 1;
@@ -68,7 +68,7 @@ TEST_CASE("A damaged read request is late by as much and no longer") {
 }
 
 TEST_CASE("Bit errors damage as many TLPs as their probability says") {
-  PcieReplay replay({0, 1e-6, 0, Time()}, kByte, 250_ns);
+  PcieReplay replay({0, 1e-6, 0, Time()}, kByte, 250_ns, 1);
   std::uint64_t damaged = 0;
   for (int i = 0; i < 10000; ++i) {
     Train train = writes(10);
@@ -81,7 +81,7 @@ TEST_CASE("Bit errors damage as many TLPs as their probability says") {
 }
 
 TEST_CASE("Without errors nothing is counted or reported") {
-  PcieReplay replay({}, kByte, 250_ns);
+  PcieReplay replay({}, kByte, 250_ns, 1);
   CHECK_FALSE(replay.active());
   test::MetricRecorder collected;
   replay.report(MetricScope(collected, "replay"));
