@@ -140,10 +140,10 @@ class Summary {
           const std::string what = fmt::format("{} of {} over {}: ", name_of(operation),
                                                short_text(size), short_text(window));
           if (find(at + "bandwidth") != nullptr)
-            line("", what + text(at + "bandwidth"));
+            line("", fmt::format("{}{}", what, text(at + "bandwidth")));
           else if (find(at + "latency.typical") != nullptr)
-            line("", what + text(at + "latency.typical") + " typical, " +
-                         text(at + "latency.p999") + " at 99.9 %");
+            line("", fmt::format("{}{} typical, {} at 99.9 %", what, text(at + "latency.typical"),
+                                 text(at + "latency.p999")));
         }
   }
 

@@ -78,7 +78,8 @@ void set(Machine::Json& object, const std::string& path, const Machine::Json& va
 
 }  // namespace
 
-void Machine::learn(PresetKind kind, const std::string& path, Json value, const Place& place) {
+void Machine::learn(PresetKind kind, const std::string& path, const Json& value,
+                    const Place& place) {
   const auto [known, is_new] = facts_[kind].emplace(path, Fact{value, place});
   if (is_new || known->second.value == value) return;
   const Fact& first = known->second;

@@ -28,7 +28,7 @@ class Machine {
     std::string words;
   };
 
-  void learn(PresetKind kind, const std::string& path, Json value, const Place& place);
+  void learn(PresetKind kind, const std::string& path, const Json& value, const Place& place);
   /// Something that was read and has no place in a preset, or had to be decided.
   void note(std::string text) { notes_.push_back(std::move(text)); }
   bool knows(PresetKind kind, const std::string& path) const;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -46,6 +48,38 @@ void check_name(const std::string& name) {
     throw UsageError("--name: expected letters, digits, _ and -, found " + in_quotes(name));
 }
 
+/// lspci first, whatever the order of the arguments.
+Machine read_all(const std::vector<std::string>& files, const ListingChoice& choice) {
+  std::vector<std::pair<std::string, std::string>> texts;  // file, content
+  texts.reserve(files.size());
+  for (const std::string& file : files) texts.emplace_back(file, content_of(file));
+  std::stable_partition(texts.begin(), texts.end(),
+                        [](const auto& text) { return is_lspci(text.second); });
+  Machine machine;
+  for (const auto& [file, content] : texts) read_listing(content, file, choice, machine);
+  return machine;
+}
+
+struct PresetFile {
+  std::string folder;  ///< "host/"
+  std::string file;
+  Machine::Json content;
+};
+
+/// All are good before the first is written.
+std::vector<PresetFile> presets_of(const Machine& machine, const std::string& name) {
+  const std::string title = "read from what tools print on " + name + ", the rest as defaults";
+  std::vector<PresetFile> presets;
+  for (const PresetKind kind : machine.kinds()) {
+    presets.push_back(
+        {fmt::format("{}/", name_of(kind)), name + ".json", machine.preset(kind, title)});
+    const PresetFile& made = presets.back();
+    // A reader that makes what no preset can be has a fault.
+    check_preset(to_lines(made.content), kind, made.folder + made.file);
+  }
+  return presets;
+}
+
 }  // namespace
 
 int import_command(const Arguments& arguments) {
@@ -69,31 +103,17 @@ int import_command(const Arguments& arguments) {
   const std::string name = values->count("name") != 0 ? option("name") : "imported";
   check_name(name);
 
-  std::vector<std::pair<std::string, std::string>> texts;  // file, content
-  for (const std::string& file : files) texts.emplace_back(file, content_of(file));
-  std::stable_partition(texts.begin(), texts.end(),
-                        [](const auto& text) { return is_lspci(text.second); });
-  Machine machine;
-  for (const auto& [file, content] : texts)
-    read_listing(content, file, {option("device"), option("hca")}, machine);
-
-  Machine::Json all = Machine::Json::object();
-  for (const PresetKind kind : machine.kinds()) {
-    const std::string folder = name_of(kind);
-    const Machine::Json preset =
-        machine.preset(kind, "read from what tools print on " + name + ", the rest as defaults");
-    // A reader that makes what no preset can be has a fault.
-    const std::string lines = to_lines(preset);
-    check_preset(lines, kind, folder + '/' + name + ".json");
-    all[folder + '/' + name + ".json"] = preset;
-  }
-  if (values->count("out") == 0) std::cout << to_lines(all);
-  for (const PresetKind kind : machine.kinds()) {
-    if (values->count("out") == 0) break;
-    const std::string folder = name_of(kind);
-    const std::string file = name + ".json";
-    write_output_file(option("out") + "/presets/" + folder, file,
-                      to_lines(all[folder + '/' + file]));
+  const Machine machine = read_all(files, {option("device"), option("hca")});
+  const std::vector<PresetFile> presets = presets_of(machine, name);
+  if (values->count("out") == 0) {
+    Machine::Json all = Machine::Json::object();
+    for (const PresetFile& preset : presets) all[preset.folder + preset.file] = preset.content;
+    std::cout << to_lines(all);
+  } else {
+    const std::string below = option("out") + "/presets/";
+    for (const PresetFile& preset : presets)
+      write_output_file(fmt::format("{}{}", below, preset.folder), preset.file,
+                        to_lines(preset.content));
   }
   for (const std::string& remark : machine.remarks()) std::cerr << remark << '\n';
   return kExitGood;

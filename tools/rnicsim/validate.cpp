@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ std::vector<std::string> matching(const DataFolder& data, const std::vector<std:
     const bool matches = std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
       return fnmatch(glob.c_str(), name.c_str(), 0) == 0;
     });
-    if (globs.empty() || matches) files.push_back(folder + '/' + name + ".json");
+    if (globs.empty() || matches) files.push_back(fmt::format("{}/{}.json", folder, name));
   }
   for (const std::string& glob : globs)
     if (glob.find('/') != std::string::npos) files.push_back(glob);
