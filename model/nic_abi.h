@@ -407,6 +407,8 @@ enum class CommandOpcode : std::uint16_t {
   kDestroySrq = 12,
   kArmSrq = 13,    ///< object = srqn; an event when fewer than limit are left, limit from the table
   kModifyCq = 14,  ///< object = cqn; mailbox: CqContext, of which the moderation is taken
+  kCreateEthernetQueue = 15,  ///< object = its number; mailbox: EthernetQueueContext
+  kDestroyEthernetQueue = 16,
 };
 
 enum class CommandStatus : std::uint8_t {
