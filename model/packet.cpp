@@ -19,6 +19,7 @@ void Packet::become_tcp(const TcpHeader& header, Bytes length, bool elided) {
   if (tcp_ == nullptr) tcp_ = std::make_unique<TcpHeader>();
   *tcp_ = header;
   payload_length = length;
+  bth.pad_count = 0;
   payload_elided = elided;
   if (!elided && length.count() > payload_room_) allocate_payload(length.count());
 }
