@@ -22,7 +22,12 @@ constexpr Category kCategories[kCpuCategories] = {
     {"copying", "CPU time copying payload"},
     {"interrupt", "CPU time in interrupt handlers"},
     {"protocol", "CPU time in protocol processing"},
+    {"softirq", "CPU time in softirq: polling rings, taking frames, merging them, timers"},
+    {"socket_buffers", "CPU time allocating and freeing socket buffers and their pages"},
+    {"checksum", "CPU time computing checksums"},
+    {"scheduling", "CPU time waking programs and switching to them"},
 };
+constexpr unsigned kFirstOfKernel = static_cast<unsigned>(CpuCategory::kSoftirq);
 constexpr const char* kPlanes[kCpuPlanes] = {"control", "data"};
 
 }  // namespace
@@ -33,15 +38,26 @@ Time CpuUsage::busy(CpuPlane plane) const {
   return sum;
 }
 
+bool CpuUsage::ran_kernel() const {
+  for (const auto& plane : entries_)
+    for (unsigned c = kFirstOfKernel; c < kCpuCategories; ++c)
+      if (plane[c].cycles != Cycles()) return true;
+  return false;
+}
+
 void CpuUsage::report(const MetricScope& scope) const {
+  const bool kernel = ran_kernel();
   for (unsigned p = 0; p < kCpuPlanes; ++p) {
     const MetricScope plane = scope.child(kPlanes[p]);
     plane.time("busy", busy(static_cast<CpuPlane>(p)), "CPU time of this plane, all cores");
-    for (unsigned c = 0; c < kCpuCategories; ++c) {
+    for (unsigned c = 0; c < (kernel ? kCpuCategories : kFirstOfKernel); ++c) {
       const Category& category = kCategories[c];
       plane.time(category.name, entries_[p][c].time, category.text);
       plane.child(category.name).cycles("cycles", entries_[p][c].cycles, category.text);
     }
+    if (!kernel) continue;
+    plane.count("system_calls", system_calls_[p], "system calls of programs on sockets");
+    plane.count("context_switches", context_switches_[p], "times a program slept and came back");
   }
   scope.count("copies", copies_, "times a CPU copied payload");
   scope.bytes("copied_bytes", copied_, "payload bytes that a CPU copied");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where a host's CPU time goes: by plane (setting up: control; moving data: data) and by category,
-// in time and in cycles, over all its cores; and the payload bytes that a CPU copied.
+// in time and in cycles, over all its cores; the payload bytes that a CPU copied; system calls and
+// context switches.
 #pragma once
 
 #include <array>
@@ -25,8 +26,13 @@ enum class CpuCategory : std::uint8_t {
   kCopying,
   kInterrupt,
   kProtocol,
+  // Of the kernel's network path only.
+  kSoftirq,
+  kSocketBuffers,
+  kChecksum,
+  kScheduling,
 };
-inline constexpr unsigned kCpuCategories = 10;
+inline constexpr unsigned kCpuCategories = 14;
 
 class CpuUsage {
  public:
@@ -39,13 +45,24 @@ class CpuUsage {
     ++copies_;
     copied_ += bytes;
   }
+  void add_system_call(CpuPlane plane) { ++system_calls_[static_cast<unsigned>(plane)]; }
+  void add_context_switch(CpuPlane plane) { ++context_switches_[static_cast<unsigned>(plane)]; }
 
   Time time(CpuPlane plane, CpuCategory category) const { return at(plane, category).time; }
   Cycles cycles(CpuPlane plane, CpuCategory category) const { return at(plane, category).cycles; }
   Time busy(CpuPlane plane) const;
+  std::uint64_t copies() const { return copies_; }
+  Bytes copied() const { return copied_; }
+  std::uint64_t system_calls(CpuPlane plane) const {
+    return system_calls_[static_cast<unsigned>(plane)];
+  }
+  std::uint64_t context_switches(CpuPlane plane) const {
+    return context_switches_[static_cast<unsigned>(plane)];
+  }
 
   /// Under `scope` (".cpu"): <plane>.busy, <plane>.<category>, <plane>.<category>.cycles, copies,
-  /// copied_bytes.
+  /// copied_bytes; and if the kernel's network path ran, its categories, <plane>.system_calls and
+  /// <plane>.context_switches.
   void report(const MetricScope& scope) const;
 
  private:
@@ -53,12 +70,15 @@ class CpuUsage {
     Time time;
     Cycles cycles;
   };
+  bool ran_kernel() const;
   const Entry& at(CpuPlane plane, CpuCategory category) const {
     return entries_[static_cast<unsigned>(plane)][static_cast<unsigned>(category)];
   }
   std::array<std::array<Entry, kCpuCategories>, kCpuPlanes> entries_{};
   std::uint64_t copies_ = 0;
   Bytes copied_;
+  std::array<std::uint64_t, kCpuPlanes> system_calls_{};
+  std::array<std::uint64_t, kCpuPlanes> context_switches_{};
 };
 
 }  // namespace rnicsim

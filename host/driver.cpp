@@ -199,6 +199,19 @@ Errno Driver::modify_cq(CpuTask& task, Cqn cqn, std::uint16_t count, std::uint16
   return status == abi::CommandStatus::kOk ? Errno::kOk : Errno::kIo;
 }
 
+Errno Driver::create_ethernet_queue(CpuTask& task, std::uint32_t number,
+                                    const abi::EthernetQueueContext& context) {
+  task.run(kPlane, CpuCategory::kSyscall, config_.create_object);
+  std::uint8_t image[abi::EthernetQueueContext::kBytes];
+  context.write(image);
+  commands_.lock(task);
+  memory_.store(mailbox_, image, sizeof image);
+  const auto status =
+      commands_.execute(task, abi::CommandOpcode::kCreateEthernetQueue, number, mailbox_);
+  commands_.unlock(task);
+  return status == abi::CommandStatus::kOk ? Errno::kOk : Errno::kIo;
+}
+
 void Driver::write_cq_context(Cqn cqn, const abi::CqContext& context) {
   std::uint8_t image[abi::CqContext::kBytes];
   context.write(image);

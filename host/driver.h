@@ -28,6 +28,7 @@
 #include "host/result.h"
 #include "host/shared_receives.h"
 #include "host/user_receive_queue.h"
+#include "model/ethernet_abi.h"
 #include "model/metrics.h"
 #include "model/nic_abi.h"
 #include "model/probe.h"
@@ -117,6 +118,9 @@ class Driver {
   /// Makes the event queue if there is none yet.
   Errno open_events(CpuTask& task) { return events_.open(task, mailbox_); }
   DriverEventQueue& events() { return events_; }
+  /// Of plain Ethernet; `number` is the caller's choice.
+  Errno create_ethernet_queue(CpuTask& task, std::uint32_t number,
+                              const abi::EthernetQueueContext& context);
   const DriverConfig& config() const { return config_; }
 
   std::uint16_t nic() const { return nic_; }

@@ -20,8 +20,9 @@ void InterruptConfig::describe(Fields& f) {
           "putting a program to sleep and taking it back");
 }
 
-InterruptController::Message InterruptController::allocate(CpuCore& core, Callback handler) {
-  vectors_.push_back({&core, handler, false, {}, {}});
+InterruptController::Message InterruptController::allocate(CpuCore& core, Callback handler,
+                                                           const CpuPlane* plane) {
+  vectors_.push_back({&core, handler, plane, false, {}, {}});
   return {PhysicalAddress(kFirstAddress),
           kFirstVector + static_cast<std::uint32_t>(vectors_.size() - 1)};
 }
@@ -49,8 +50,9 @@ void InterruptController::take(std::uint64_t index) {
   Vector& vector = vectors_[index];
   vector.pending = false;
   ++handled_;
-  const Time end = vector.core->occupy(scheduler_.now(), CpuPlane::kData, CpuCategory::kInterrupt,
-                                       config_.entry);
+  const CpuPlane plane = vector.plane != nullptr ? *vector.plane : CpuPlane::kData;
+  const Time end =
+      vector.core->occupy(scheduler_.now(), plane, CpuCategory::kInterrupt, config_.entry);
   probe_(end, ProbeKind::kInterruptTaken, vector.cause, 0,
          static_cast<std::uint64_t>(vector.arrived.ps()), kFirstVector + index);
   scheduler_.at_software(end, vector.handler);

@@ -56,8 +56,9 @@ class InterruptController {
            address.value() + (kMessageBytes - 1) <= kLastAddress;
   }
   /// A vector whose `handler` runs when the core has entered it; what it does more it charges to
-  /// the core itself. Returns the message that a device has to send.
-  Message allocate(CpuCore& core, Callback handler);
+  /// the core itself. Returns the message that a device has to send. `plane`: whose work it is,
+  /// looked at with each interrupt; null: data.
+  Message allocate(CpuCore& core, Callback handler, const CpuPlane* plane = nullptr);
   /// A message arrives now. `cause`: for observers, what the device sent it for.
   void raise(const Message& message, WorkRequestId cause = {});
 
@@ -72,6 +73,7 @@ class InterruptController {
   struct Vector {
     CpuCore* core;
     Callback handler;
+    const CpuPlane* plane;
     bool pending;
     Time arrived;  ///< the message that is pending
     WorkRequestId cause;

@@ -100,6 +100,17 @@ void LastLevelCache::store(std::uint64_t line) {
   touch(at, kModified);
 }
 
+bool LastLevelCache::load(std::uint64_t line) {
+  std::size_t at = find(line);
+  const bool hit = at != kAbsent;
+  if (!hit) {
+    at = oldest(begin_of(line), config_.ways);
+    tags_[at] = static_cast<std::uint32_t>(line / sets_);
+  }
+  touch(at, hit ? used_[at] & kModified : 0);
+  return hit;
+}
+
 void LastLevelCache::flush() { std::fill(tags_.begin(), tags_.end(), kEmpty); }
 
 void LastLevelCache::report(const MetricScope& scope) const {

@@ -7,12 +7,13 @@
 //              the DDIO ways and displaces what stood there, which goes to DRAM if it was modified.
 //              Without DDIO ways it goes to DRAM, and the cache forgets the line.
 //   CPU store  brings the line in, in any way, modified
+//   CPU load   of what the kernel copies: brings the line in, in any way
 //
 // Connects to: Memory, which asks for each line of a request and turns the answers into time.
 // Approximates: the set is the line's number modulo the sets (real ones hash over slices); lines of
-// CPU cores' own caches count as in here (an inclusive cache, or a snoop that costs as much). CPU
-// loads bring nothing in. Likely error: knees over window sizes are sharper than on the machine.
-// Cost: 8 B a line, one vector; nothing at all where there is no cache.
+// CPU cores' own caches count as in here (an inclusive cache, or a snoop that costs as much). Other
+// CPU loads bring nothing in. Likely error: knees over window sizes are sharper than on the
+// machine. Cost: 8 B a line, one vector; nothing at all where there is no cache.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +57,8 @@ class LastLevelCache {
   Write write(std::uint64_t line);
 
   void store(std::uint64_t line);
+  /// Whether the line was there.
+  bool load(std::uint64_t line);
   /// As after a program that has read more than the cache holds: all else is gone.
   void flush();
 

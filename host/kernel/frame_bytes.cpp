@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "host/kernel/frame_bytes.h"
+
+#include <algorithm>
+
+#include "model/byte_order.h"
+
+namespace rnicsim {
+
+namespace {
+
+/// One's complement sum of 16-bit words (RFC 1071), not folded; an odd last byte is a high one.
+std::uint64_t sum_of(const std::uint8_t* bytes, std::size_t size) {
+  std::uint64_t sum = 0;
+  std::size_t i = 0;
+  for (; i + 1 < size; i += 2) sum += load_be16(bytes + i);
+  if (i < size) sum += static_cast<std::uint64_t>(bytes[i]) << 8;
+  return sum;
+}
+
+std::uint64_t halves(std::uint32_t word) { return (word >> 16) + (word & 0xffff); }
+
+}  // namespace
+
+void FrameHeaders::write(Image& at, std::uint16_t checksum) const {
+  eth.write(at.data());
+  Ipv4Header ip = ipv4;
+  ip.protocol = kIpProtocolTcp;
+  ip.total_length = static_cast<std::uint16_t>(Ipv4Header::kBytes + tcp.bytes() + payload);
+  ip.write(at.data() + EthernetHeader::kBytes);
+  tcp.write(at.data() + EthernetHeader::kBytes + Ipv4Header::kBytes, checksum);
+}
+
+const char* FrameHeaders::read(const std::uint8_t* at, std::size_t size, std::size_t frame,
+                               FrameHeaders& headers) {
+  constexpr std::size_t kBeforeTcp = EthernetHeader::kBytes + Ipv4Header::kBytes;
+  if (size < kBeforeTcp + TcpHeader::kBytes) return "too short";
+  headers.eth = EthernetHeader::read(at);
+  const std::uint8_t* const ip = at + EthernetHeader::kBytes;
+  if (headers.eth.ether_type != kEtherTypeIpv4 || ip[0] != 0x45) return "not plain IPv4";
+  if (!ipv4_checksum_ok(ip)) return "wrong IPv4 checksum";
+  headers.ipv4 = Ipv4Header::read(ip);
+  if (headers.ipv4.protocol != kIpProtocolTcp) return "not TCP";
+  const std::size_t total = headers.ipv4.total_length;
+  if (total + EthernetHeader::kBytes > frame) return "longer than its frame";
+  const char* const problem =
+      TcpHeader::read(ip + Ipv4Header::kBytes, std::min(size - kBeforeTcp, total), headers.tcp);
+  if (problem != nullptr) return problem;
+  const std::size_t before = Ipv4Header::kBytes + headers.tcp.bytes();
+  if (total < before) return "too short";
+  headers.payload = static_cast<std::uint32_t>(total - before);
+  return nullptr;
+}
+
+std::uint16_t tcp_checksum(const FrameHeaders& headers, const std::uint8_t* payload) {
+  std::array<std::uint8_t, TcpHeader::kMaxBytes> image{};
+  const std::size_t bytes = headers.tcp.bytes();
+  headers.tcp.write(image.data(), 0);
+  std::uint64_t sum = halves(headers.ipv4.source.value()) +
+                      halves(headers.ipv4.destination.value()) + kIpProtocolTcp + bytes +
+                      headers.payload;
+  sum += sum_of(image.data(), bytes) + sum_of(payload, headers.payload);
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<std::uint16_t>(~sum);
+}
+
+std::uint16_t tcp_checksum_field(const std::uint8_t* tcp) {
+  return load_be16(tcp + TcpHeader::kChecksumOffset);
+}
+
+}  // namespace rnicsim
