@@ -38,11 +38,22 @@ Host::Host(const sc_core::sc_module_name& name, Scheduler& scheduler, const Host
     drivers_.push_back(
         std::make_unique<Driver>(config_.driver, static_cast<std::uint16_t>(first_nic + i), memory_,
                                  frames_, links_.back()->mmio(), *guards_.back(), interrupts_));
+    add_network(i, seed_for(seed, "network" + number));
   }
   if (!exerciser) return;
   exerciser_link_ = std::make_unique<PcieLink>("pcie_exerciser", scheduler, config_.pcie, memory_,
                                                nullptr, seed_for(seed, "pcie_exerciser"));
   exerciser_link_->set_iommu(iommu_.get());
+}
+
+void Host::add_network(unsigned nic, std::uint64_t seed) {
+  std::vector<CpuCore*> cores;
+  for (const auto& core : cores_) cores.push_back(core.get());
+  networks_.push_back(std::make_unique<NetworkStack>(
+      config_.kernel, config_.tcp,
+      NetworkStack::Parts{scheduler_, memory_, frames_, links_[nic]->mmio(), interrupts_,
+                          *drivers_[nic], std::move(cores)},
+      seed));
 }
 
 void Host::route(unsigned nic) {
@@ -97,6 +108,7 @@ void Host::report(const MetricScope& scope) {
     const MetricScope nic = scope.child("nic" + std::to_string(i));
     drivers_[i]->report(nic.child("driver"));
     links_[i]->report(nic.child("pcie"));
+    networks_[i]->report(nic.child("kernel"));
   }
 }
 

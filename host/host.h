@@ -6,6 +6,8 @@
 //
 //   program -> CpuTask on a CpuCore -> Verbs -> memory, MMIO store -> PcieLink -> NIC
 //                                  \-> Driver (commands, tables in memory) -> ...
+//                                  \-> NetworkStack (sockets, TCP, rings in memory) -> PcieLink ->
+//                                  NIC
 //   NIC -> PcieLink -> InterruptController -> the driver's handler on a CpuCore -> a sleeper wakes
 //   NIC -> PcieLink -> PcieRoute -> PcieSwitch, RootComplex -> Memory or Gpu
 #pragma once
@@ -25,6 +27,7 @@
 #include "host/host_config.h"
 #include "host/interrupt_controller.h"
 #include "host/iommu.h"
+#include "host/kernel/network_stack.h"
 #include "host/memory.h"
 #include "host/page_table.h"
 #include "host/pcie_link.h"
@@ -57,6 +60,8 @@ class Host : public sc_core::sc_module {
   /// REQUIRES: built with an exerciser.
   PcieLink& exerciser_pcie() { return *exerciser_link_; }
   Driver& driver(unsigned nic) { return *drivers_[nic]; }
+  /// TCP over this NIC; opened by a program.
+  NetworkStack& network(unsigned nic) { return *networks_[nic]; }
   Gpu& gpu(unsigned n) { return *gpus_[n]; }
 
   /// What DMA has written for this purpose, wherever.
@@ -67,12 +72,13 @@ class Host : public sc_core::sc_module {
   /// PCIe link and driver of NIC n under component first_nic + n; programs attach their own Verbs.
   void attach(ProbeSink* sink, std::uint32_t first_nic);
   /// Under `scope` ("host.A"): cpu, interrupts, memory, iommu, exerciser.pcie, gpu<n>, pcie_switch,
-  /// root_complex (the last only if there is a GPU), nic<n>.pcie, nic<n>.driver. The last two
-  /// are the host's but there is one for each NIC, so they stand under it.
+  /// root_complex (the last only if there is a GPU), nic<n>.pcie, nic<n>.driver, nic<n>.kernel. The
+  /// last three are the host's but there is one for each NIC, so they stand under it.
   void report(const MetricScope& scope);
 
  private:
   void route(unsigned nic);
+  void add_network(unsigned nic, std::uint64_t seed);
   Scheduler& scheduler_;
   HostConfig config_;
   Memory memory_;
@@ -90,6 +96,7 @@ class Host : public sc_core::sc_module {
   std::vector<std::unique_ptr<PcieLink>> links_;
   std::unique_ptr<PcieLink> exerciser_link_;
   std::vector<std::unique_ptr<Driver>> drivers_;
+  std::vector<std::unique_ptr<NetworkStack>> networks_;
 };
 
 /// A process: its address space and, in it, the verbs library opened on one NIC.

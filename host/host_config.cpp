@@ -24,6 +24,8 @@ void HostConfig::describe(Fields& f) {
   f.object("interrupt", interrupt, "interrupts and sleeping programs");
   f.object("driver", driver, "kernel driver of the NIC");
   f.object("verbs", verbs, "user-space verbs library");
+  f.object("kernel", kernel, "the kernel's network path: offloads, rings, costs");
+  f.object("tcp", tcp, "how the kernel's TCP behaves");
   f.object("pcie", pcie, "link between NIC and root complex or switch");
   f.object("iommu", iommu, "translation of DMA addresses in the root complex");
   f.object("root_complex", root_complex, "requests from one root port to another");

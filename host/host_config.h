@@ -11,10 +11,12 @@
 #include "host/gpu.h"
 #include "host/interrupt_controller.h"
 #include "host/iommu.h"
+#include "host/kernel/kernel_config.h"
 #include "host/memory.h"
 #include "host/pcie_config.h"
 #include "host/pcie_switch.h"
 #include "host/root_complex.h"
+#include "host/tcp/tcp_config.h"
 #include "host/verbs_config.h"
 #include "model/units.h"
 
@@ -33,6 +35,8 @@ struct HostConfig {
   InterruptConfig interrupt;
   DriverConfig driver;
   VerbsConfig verbs;
+  KernelConfig kernel;
+  TcpConfig tcp;
   PcieConfig pcie;
   IommuConfig iommu;
   RootComplexConfig root_complex;

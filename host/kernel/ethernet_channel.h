@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// A pair of rings, the interrupt of both and the core that serves them: the driver's half of the
+// network path.
+//
+//   NIC -> completion entries in RAM, MSI-X -> interrupt -> poll in softirq, a round of at most
+//     `budget` frames: take back what was sent | take a frame | merge (segment_merger) | hand a
+//     segment to the stack -> post new buffers, doorbell -> another round, or arm -> ...
+//   stack -> transmit(): descriptor and headers in RAM, doorbell -> NIC
+//
+// Every step occupies the core and has its effect at its end. Softirq goes before programs: one
+// that enters the stack on this core while a poll is going on waits for it (let_pass), or for the
+// end of a round that has used up its budget, as ksoftirqd lets others run.
+//
+// Busy polling: a program that waits looks at the receive ring itself (CpuTask::poll_until) and
+// then polls as softirq would. Meanwhile nothing is armed; if nobody has polled for a while,
+// softirq takes over and arms again (napi_defer_hard_irqs and gro_flush_timeout).
+//
+// Approximates: interrupts wait for what a program on the core has charged; a full transmit ring
+// keeps frames in a queue without limit. Ignores: batching of doorbells, adaptive moderation,
+// sharing of a core among several channels.
+// Likely error: a program's own work of some microseconds delays softirq, which would preempt it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "host/cpu_core.h"
+#include "host/interrupt_controller.h"
+#include "host/kernel/ethernet_queues.h"
+#include "host/kernel/kernel_config.h"
+#include "host/kernel/kernel_context.h"
+#include "host/kernel/received_segment.h"
+#include "host/kernel/segment_merger.h"
+#include "host/mmio.h"
+#include "host/tcp/tcp_timer.h"
+#include "model/ring.h"
+
+namespace rnicsim {
+
+class EthernetChannel;
+
+/// What softirq hands segments to.
+class SegmentReceiver {
+ public:
+  virtual ~SegmentReceiver() = default;
+  struct Work {
+    CpuPlane plane;
+    Cycles cycles;
+  };
+  /// What receive() costs before it has an effect.
+  virtual Work work_of(const ReceivedSegment& segment) = 0;
+  /// Takes the segment's buffers.
+  virtual void receive(ReceivedSegment& segment, EthernetChannel& from, KernelContext& context) = 0;
+  /// A frame is dropped: it is none for us, or damaged. Takes the buffers.
+  virtual void drop(KernelBufferList& buffers) = 0;
+  /// Whose work is what belongs to no connection.
+  virtual CpuPlane plane() const = 0;
+};
+
+class EthernetChannel {
+ public:
+  struct Parts {
+    Scheduler& scheduler;
+    const KernelConfig& config;
+    Memory& memory;
+    FrameAllocator& frames;
+    KernelBuffers& buffers;
+    MmioPort& mmio;
+    InterruptController& interrupts;
+    SegmentReceiver& receiver;
+  };
+  EthernetChannel(const Parts& parts, unsigned number, CpuCore& core);
+  EthernetChannel(const EthernetChannel&) = delete;
+  EthernetChannel& operator=(const EthernetChannel&) = delete;
+
+  /// `plane`: of its interrupts.
+  Errno open(CpuTask& task, Driver& driver, const CpuPlane* plane);
+  CpuCore& core() const { return core_; }
+
+  /// Posts a frame; then, for all that have been, one doorbell at `at`.
+  void transmit(const TransmitFrame& frame);
+  void ring(Time at);
+
+  /// Returns when no softirq work is going on here, or may be interrupted.
+  void let_pass(CpuTask& task);
+  /// Returns when frames have come and been received, or `stop` holds (the caller's task has then
+  /// to be woken).
+  template <class Stop>
+  void busy_poll(CpuTask& task, CpuPlane plane, Stop&& stop) {
+    masked_ = true;
+    fallback_.stop();
+    if (!polling_)
+      task.poll_until(parts_.memory, receive_.next_entry(), plane, parts_.config.busy_poll,
+                      [&] { return polling_ || receive_.has_entry() || stop(); });
+    task.settle();
+    if (!polling_ && receive_.has_entry()) begin();
+    let_pass(task);
+  }
+  /// The program does something else now.
+  void busy_polled() { fallback_.start(parts_.config.busy_poll_timeout); }
+
+  struct Counts {
+    std::uint64_t frames_sent = 0;
+    std::uint64_t frames_received = 0;
+    std::uint64_t segments_received = 0;
+    std::uint64_t rounds = 0;
+    std::uint64_t no_memory = 0;
+    std::uint64_t waited = 0;  ///< frames that found the transmit ring full
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  CpuPlane plane() const { return parts_.receiver.plane(); }
+  void charge_then(CpuPlane plane, CpuCategory category, Cycles cycles, Callback next);
+  void interrupted();
+  void fall_back();
+  void begin();
+  void begin_round();
+  void step();
+  void sent();
+  void take_frame();
+  bool read_segment(const abi::EthernetReceiveCompletion& entry, KernelBufferList& buffers,
+                    ReceivedSegment& segment);
+  bool checksum_is_good(const FrameHeaders& headers, const KernelBufferList& buffers,
+                        const std::uint8_t* tcp);
+  void hand_over();
+  void end_round();
+  void refilled();
+  void finish_round();
+  void arm();
+  void let_others_run();
+  bool refill();
+  void write_register(std::uint64_t offset, std::uint32_t queue, std::uint32_t value);
+  void ring_transmit(std::uint64_t producer);
+
+  Parts parts_;
+  CpuCore& core_;
+  TransmitRing transmit_;
+  ReceiveRing receive_;
+  SegmentMerger merger_;
+  Ring<ReceivedSegment> ready_;
+  Ring<TransmitFrame> waiting_;  ///< for room in the ring
+  std::vector<CpuTask*> tasks_;  ///< that wait for softirq
+  std::vector<std::uint8_t> scratch_;
+  TcpTimer fallback_;
+  bool polling_ = false;
+  bool masked_ = false;
+  std::uint32_t taken_ = 0;  ///< frames in this round
+  Time rung_;                ///< when the last doorbell of the transmit ring leaves
+  std::uint32_t rung_for_ = 0;
+  Counts counts_;
+};
+
+}  // namespace rnicsim

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+#include "host/kernel/tcp_socket.h"
+
+#include <algorithm>
+
+#include "host/kernel/network_stack.h"
+
+namespace rnicsim {
+
+namespace {
+constexpr std::uint64_t kStretch = 16384;  // bytes copied before softirq may take the core
+constexpr std::uint64_t kPage = 4096;
+}  // namespace
+
+TcpSocket::TcpSocket(NetworkStack& stack, const TcpConfig& config, const TcpConnection::Ends& ends,
+                     const TcpPeer& peer, const SocketOptions& options, EthernetChannel& channel)
+    : stack_(stack),
+      options_(options),
+      peer_(peer),
+      channel_(&channel),
+      arrives_(&channel),
+      sends_(stack.parts_.frames, config.send_buffer),
+      receives_(stack.buffers_),
+      connection_(stack.parts_.scheduler, config, ends, *this) {}
+
+// ---- Waiting -----------------------------------------------------------------------------------
+
+void TcpSocket::enter(CpuTask& task) { stack_.enter(task, options_.plane); }
+
+template <class Ready>
+void TcpSocket::wait(CpuTask& task, Sleeper& sleeper, Ready ready) {
+  stack_.let_softirq_pass(task);
+  while (!ready()) {
+    if (options_.busy_poll) {
+      polling_task_ = &task;
+      arrives_->busy_poll(task, options_.plane, ready);
+      polling_task_ = nullptr;
+    } else {
+      sleeper.sleep(task, options_.plane, stack_.interrupt_config());
+      stack_.let_softirq_pass(task);
+    }
+  }
+  if (options_.busy_poll) arrives_->busy_polled();
+}
+
+void TcpSocket::wake(Sleeper& sleeper) {
+  if (!sleeper.is_asleep()) return;
+  ++stack_.counts_.wakeups;
+  stack_.in_context(*channel_, options_.plane, [&](KernelContext& context) {
+    sleeper.wake(context, options_.plane, stack_.config_, stack_.interrupt_config());
+  });
+}
+
+void TcpSocket::connect(CpuTask& task) {
+  KernelContext context(task);
+  stack_.run_in(context, [&] { connection_.connect(); });
+  wait(task, writer_, [&] { return established_ || failure_; });
+}
+
+// ---- Sending -----------------------------------------------------------------------------------
+
+Result<Bytes> TcpSocket::send(CpuTask& task, PageTable& pages, VirtualAddress from, Bytes bytes) {
+  enter(task);
+  if (pages.find(from, bytes) == nullptr) return Errno::kFault;
+  if (options_.zero_copy) {
+    const std::uint64_t count = (from.value() % kPage + bytes.count() + kPage - 1) / kPage;
+    task.run(options_.plane, CpuCategory::kPinning, stack_.config_.pin_page * count);
+    sends_.pin(connection_.written(), bytes.count(), pages, from);
+    stack_.counts_.pages_pinned += count;
+    stack_.counts_.not_copied += bytes;
+    return Bytes(write_all(task, bytes.count()));
+  }
+  if (!sends_.reserve()) return Errno::kNoMemory;
+  const std::uint64_t sent = send_copied(task, pages, from, bytes.count());
+  task.core().usage().add_copy(Bytes(sent));
+  return Bytes(sent);
+}
+
+/// A burst at a time, so that the first leaves while the next is copied.
+std::uint64_t TcpSocket::send_copied(CpuTask& task, PageTable& pages, VirtualAddress from,
+                                     std::uint64_t bytes) {
+  const std::uint64_t burst = stack_.burst_of(connection_.segment_size());
+  std::uint64_t done = 0;
+  while (done < bytes && !failure_) {
+    if (connection_.room() == 0) {
+      wait(task, writer_, [&] { return connection_.room() != 0 || failure_; });
+      continue;
+    }
+    const std::uint64_t n = std::min({bytes - done, burst, connection_.room()});
+    copy_in(task, pages, VirtualAddress(from.value() + done), n);
+    write_out(task, n);
+    done += n;
+  }
+  return done;
+}
+
+std::uint64_t TcpSocket::write_all(CpuTask& task, std::uint64_t bytes) {
+  std::uint64_t done = 0;
+  while (done < bytes && !failure_) {
+    wait(task, writer_, [&] { return connection_.room() != 0 || failure_; });
+    const std::uint64_t n = std::min(bytes - done, connection_.room());
+    if (n != 0) write_out(task, n);
+    done += n;
+  }
+  return done;
+}
+
+void TcpSocket::write_out(CpuTask& task, std::uint64_t bytes) {
+  stack_.let_softirq_pass(task);
+  if (failure_) return;
+  KernelContext context(task);
+  stack_.run_in(context, [&] { connection_.write(bytes); });
+}
+
+/// To where the stream goes on.
+void TcpSocket::copy_in(CpuTask& task, PageTable& pages, VirtualAddress from, std::uint64_t bytes) {
+  Memory& memory = stack_.parts_.memory;
+  std::uint64_t position = connection_.written();
+  while (bytes != 0) {
+    const SendStore::Run to = sends_.place(position, std::min(bytes, kStretch));
+    copy_stretch(task, to.bytes, stack_.copy_.read(pages, from, to.bytes));
+    if (!options_.elided) {
+      stack_.scratch_.resize(to.bytes);
+      pages.load(from, stack_.scratch_.data(), to.bytes);
+      memory.poke(to.at, stack_.scratch_.data(), to.bytes);
+    }
+    stack_.copy_.write(to.at, to.bytes);
+    position += to.bytes;
+    from = VirtualAddress(from.value() + to.bytes);
+    bytes -= to.bytes;
+  }
+}
+
+/// The time of it.
+void TcpSocket::copy_stretch(CpuTask& task, std::uint64_t bytes, Cycles waits) {
+  stack_.let_softirq_pass(task);
+  const Cycles copying(divide_up(bytes, task.core().config().copy_bytes_per_cycle));
+  task.run(options_.plane, CpuCategory::kCopying, copying + waits);
+}
+
+void TcpSocket::await_pages(CpuTask& task) {
+  enter(task);
+  wait(task, writer_, [&] { return !sends_.has_pinned() || failure_; });
+}
+
+// ---- Receiving ---------------------------------------------------------------------------------
+
+Result<Bytes> TcpSocket::receive(CpuTask& task, PageTable& pages, VirtualAddress to, Bytes bytes,
+                                 Amount amount) {
+  enter(task);
+  if (pages.find(to, bytes) == nullptr) return Errno::kFault;
+  const auto over = [&] { return connection_.at_end() || failure_; };
+  std::uint64_t done = 0;
+  while (done < bytes.count()) {
+    if (connection_.available() == 0) {
+      if (over() || (done != 0 && amount == Amount::kSome)) break;
+      wait(task, reader_, [&] { return connection_.available() != 0 || over(); });
+      continue;
+    }
+    done += copy_out(task, pages, VirtualAddress(to.value() + done), bytes.count() - done);
+  }
+  if (done != 0) task.core().usage().add_copy(Bytes(done));
+  return Bytes(done);
+}
+
+/// A stretch of what is there; returns its length.
+std::uint64_t TcpSocket::copy_out(CpuTask& task, PageTable& pages, VirtualAddress to,
+                                  std::uint64_t bytes) {
+  const std::uint64_t position = connection_.consumed();
+  const std::uint64_t n = std::min({bytes, connection_.available(), kStretch});
+  Cycles waits(0);
+  receives_.for_each(position, n, [&](PhysicalAddress from, std::uint64_t piece) {
+    waits += stack_.copy_.read(from, piece);
+  });
+  copy_stretch(task, n, waits);
+  if (!options_.elided) {
+    Memory& memory = stack_.parts_.memory;
+    std::vector<std::uint8_t>& scratch = stack_.scratch_;
+    scratch.resize(n);
+    std::uint64_t at = 0;
+    receives_.for_each(position, n, [&](PhysicalAddress from, std::uint64_t piece) {
+      memory.load(from, scratch.data() + at, piece);
+      at += piece;
+    });
+    pages.store(to, scratch.data(), n);
+  }
+  stack_.copy_.write(pages, to, n);
+  receives_.release_before(position + n);
+  KernelContext context(task);
+  stack_.run_in(context, [&] { connection_.consume(n); });
+  return n;
+}
+
+void TcpSocket::close(CpuTask& task) {
+  stack_.enter(task, CpuPlane::kControl);
+  KernelContext context(task);
+  stack_.run_in(context, [&] { connection_.close(); });
+}
+
+// ---- From the connection -----------------------------------------------------------------------
+
+void TcpSocket::take(ReceivedSegment& segment, EthernetChannel& from) {
+  arrives_ = &from;
+  TcpSegment seen;
+  seen.header = segment.tcp.header;
+  seen.ecn = segment.tcp.ecn;
+  seen.length = segment.tcp.length;
+  seen.segment_size = segment.tcp.segment_size;
+  seen.segments = segment.tcp.segments;
+  taking_ = &segment;
+  connection_.receive(seen);
+  taking_ = nullptr;
+}
+
+void TcpSocket::transmit(const TcpSegment& segment) { stack_.transmit(*this, segment); }
+
+void TcpSocket::place(const TcpSegment& /*segment*/, std::uint32_t skip, std::uint64_t offset,
+                      std::uint32_t length) {
+  receives_.place(taking_->buffers, skip, offset, length);
+}
+
+void TcpSocket::established() {
+  established_ = true;
+  if (listener_ != nullptr) listener_->arrived(*this);
+  wake(writer_);
+}
+
+void TcpSocket::readable() { wake(reader_); }
+
+void TcpSocket::writable() {
+  if (const unsigned done = sends_.acknowledge(connection_.acknowledged()); done != 0)
+    stack_.in_context(*channel_, options_.plane, [&](KernelContext& context) {
+      context.charge(options_.plane, CpuCategory::kSocketBuffers,
+                     stack_.config_.notification * done);
+    });
+  const bool has_room = connection_.room() >= stack_.tcp_.send_buffer.count() / 3;
+  if (has_room || (options_.zero_copy && !sends_.has_pinned())) wake(writer_);
+}
+
+void TcpSocket::closed() {
+  sends_.release();
+  wake(reader_);
+}
+
+void TcpSocket::failed(TcpFailure why) {
+  failure_ = why;
+  sends_.release();
+  if (listener_ != nullptr && !established_) --listener_->pending_;
+  wake(reader_);
+  wake(writer_);
+  if (polling_task_ != nullptr) polling_task_->wake(stack_.parts_.scheduler.now());
+}
+
+}  // namespace rnicsim
