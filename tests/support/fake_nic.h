@@ -17,11 +17,21 @@
 #include "host/mmio.h"
 #include "model/byte_order.h"
 #include "model/callback.h"
+#include "model/ethernet_abi.h"
 #include "model/nic_abi.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
 
 namespace rnicsim::test {
+
+/// The plain Ethernet half of a fake NIC, if it has one.
+class FakeEthernetQueues {
+ public:
+  virtual ~FakeEthernetQueues() = default;
+  virtual void create(std::uint32_t queue, const abi::EthernetQueueContext& context) = 0;
+  virtual void doorbell(std::uint32_t queue, std::uint32_t producer) = 0;
+  virtual void arm(std::uint32_t queue, std::uint32_t consumer) = 0;
+};
 
 class FakeNic : public MmioPort {
  public:
@@ -39,6 +49,7 @@ class FakeNic : public MmioPort {
   FakeNic(Scheduler& scheduler, Memory& memory, InterruptController* interrupts = nullptr)
       : scheduler_(scheduler), memory_(memory), interrupts_(interrupts) {}
 
+  FakeEthernetQueues* ethernet = nullptr;
   Time mmio_latency = Time::ns(100);
   Time command_latency = Time::us(1);  ///< doorbell arrived -> owner byte clear
   Time wqe_latency = Time::ns(500);    ///< doorbell arrived -> completion entries visible
@@ -178,6 +189,10 @@ class FakeNic : public MmioPort {
       const std::uint32_t cqn = load_be32(&write.data[4]);
       cq_armed_.insert(cqn);
       if ((producers_[cqn] & 0xffffff) != (load_be32(write.data.data()) & 0xffffff)) notify(cqn);
+    } else if (ethernet != nullptr && write.offset == abi::kEthernetDoorbell) {
+      ethernet->doorbell(load_be32(write.data.data()), load_be32(&write.data[4]));
+    } else if (ethernet != nullptr && write.offset == abi::kEthernetArm) {
+      ethernet->arm(load_be32(write.data.data()), load_be32(&write.data[4]));
     } else if (write.data.size() == abi::kWqeBlockBytes &&
                write.offset > abi::kUarOffset + abi::kSendDoorbell &&
                write.offset < abi::kUarOffset + abi::kSendDoorbell + abi::kBlueFlameBytes) {
@@ -225,6 +240,13 @@ class FakeNic : public MmioPort {
                                                    : abi::CommandStatus::kBadObject;
       case abi::CommandOpcode::kCreateEq:
         eq = abi::EqContext::read(load<abi::EqContext::kBytes>(entry.mailbox.value()).data());
+        return abi::CommandStatus::kOk;
+      case abi::CommandOpcode::kCreateEthernetQueue:
+        if (ethernet == nullptr) return abi::CommandStatus::kBadOpcode;
+        ethernet->create(
+            entry.object,
+            abi::EthernetQueueContext::read(
+                load<abi::EthernetQueueContext::kBytes>(entry.mailbox.value()).data()));
         return abi::CommandStatus::kOk;
       case abi::CommandOpcode::kModifyCq:
         moderation[entry.object] =
