@@ -409,6 +409,8 @@ enum class CommandOpcode : std::uint16_t {
   kModifyCq = 14,  ///< object = cqn; mailbox: CqContext, of which the moderation is taken
   kCreateEthernetQueue = 15,  ///< object = its number; mailbox: EthernetQueueContext
   kDestroyEthernetQueue = 16,
+  kSetFlowRule = 17,    ///< object = the rule's number; mailbox: EthernetFlowRule
+  kClearFlowRule = 18,  ///< object = the rule's number
 };
 
 enum class CommandStatus : std::uint8_t {

@@ -30,6 +30,7 @@ struct CommandUnitConfig {
   void describe(Fields& fields);
 };
 
+class EthernetUnit;
 class ReadResponder;
 class Requester;
 class Responder;
@@ -54,6 +55,7 @@ class CommandUnit {
     CqeWriter& cqe_writer;
     CompletionEvents& completion_events;
     EventQueue& event_queue;
+    EthernetUnit& ethernet;
   };
   CommandUnit(const Wiring& wiring, const CommandUnitConfig& config)
       : w_(wiring), config_(config) {}
@@ -73,6 +75,7 @@ class CommandUnit {
   abi::CommandStatus change_key();
   abi::CommandStatus change_cq();
   abi::CommandStatus change_eq();
+  abi::CommandStatus change_ethernet();
   abi::CommandStatus modify_qp(abi::QpContext* present);
   abi::CommandStatus query_qp(const abi::QpContext& present);
   void quiesce();

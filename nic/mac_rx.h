@@ -14,8 +14,8 @@
 // to a wrong one.
 //
 // Congestion notifications go to congestion_unit and take no buffer. Responses go to the completer,
-// everything else that RC says, or that another transport has, to
-// the responder, both with the time at which the parser is done with them.
+// everything else that RC says, or that another transport has, to the responder, plain frames (TCP)
+// to the Ethernet side, all with the time at which the parser is done with them.
 #pragma once
 
 #include "model/metrics.h"
@@ -60,6 +60,8 @@ class MacRx : public PacketSink {
     completer_ = &completer;
     notifications_ = &notifications;
   }
+  /// Who takes plain frames; until then they are dropped. Of theirs the FCS alone is checked here.
+  void connect_frames(ParsedPacketSink& frames) { frames_ = &frames; }
   void receive(PacketRef packet) override;
   /// Nobody needs the buffer of a packet any longer.
   void release(const Packet& packet) {
@@ -91,6 +93,7 @@ class MacRx : public PacketSink {
   void receive_control(const Packet& packet);
   void refuse(const Packet& packet, std::uint64_t& counter);
   void notify(PacketRef packet);
+  void take_frame(PacketRef packet, Bytes frame);
   bool take_room(const Packet& packet, Bytes frame);
   void go_on();
   [[noreturn]] void overflow(Bytes wanted) const;
@@ -107,6 +110,7 @@ class MacRx : public PacketSink {
   ParsedPacketSink* responder_ = nullptr;
   ParsedPacketSink* completer_ = nullptr;
   ParsedPacketSink* notifications_ = nullptr;
+  ParsedPacketSink* frames_ = nullptr;
   Bytes occupied_;
   Bytes most_occupied_;
   std::uint64_t packets_ = 0;
