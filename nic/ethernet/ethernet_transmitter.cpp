@@ -12,7 +12,7 @@ namespace rnicsim {
 namespace {
 
 constexpr std::uint32_t kMaxRequest = 4096;
-constexpr std::uint32_t kMaxFrame = 65535;  // of IPv4, before it is cut
+constexpr std::uint32_t kMaxPayload = 64 * 1024;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void EthernetTransmitter::open_burst(std::uint32_t number, Queue& queue) {
   burst.descriptor = abi::EthernetTransmitDescriptor::read(queue.ring.at(0));
   burst.sent = 0;
   burst.priority = 0;
-  burst.here = false;
+  burst.here = Time::never();
   queue.ring.take(1);
   ++queue.open;
   ++descriptors_;
@@ -75,8 +75,8 @@ void EthernetTransmitter::open_burst(std::uint32_t number, Queue& queue) {
                     descriptor.header_bytes < FrameHeaders::kMinBytes ||
                     descriptor.header_bytes > first;
   if (burst.malformed) {
-    burst.here = true;
-    wait_for_turn(number);
+    burst.here = w_.scheduler.now();
+    wait_for_turn(number, w_.scheduler.now());
     return;
   }
   DmaRequest request;
@@ -97,10 +97,10 @@ void EthernetTransmitter::head_read(std::uint64_t queue_and_index) {
   --queue.reading;
   if (!queue.valid) return;
   Burst& burst = queue.burst(static_cast<std::uint32_t>(queue_and_index));
-  burst.here = true;
+  burst.here = w_.scheduler.now();
   burst.malformed = !judge(burst);
   if (!burst.malformed) burst.priority = w_.mac.priority_of_dscp(burst.headers.ip.dscp);
-  wait_for_turn(number);
+  wait_for_turn(number, w_.scheduler.now());
 }
 
 /// Whether the descriptor and the headers are of frames that can be sent.
@@ -109,7 +109,7 @@ bool EthernetTransmitter::judge(Burst& burst) const {
   if (!FrameHeaders::read(burst.head.data(), descriptor.header_bytes, burst.headers)) return false;
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < descriptor.pieces; ++i) total += descriptor.piece[i].bytes;
-  if (total > EthernetHeader::kBytes + kMaxFrame) return false;
+  if (total > std::uint64_t{descriptor.header_bytes} + kMaxPayload) return false;
   burst.payload = static_cast<std::uint32_t>(total) - descriptor.header_bytes;
   if (burst.is_cut() && descriptor.segment_size == 0) return false;
   const std::uint32_t longest =
@@ -118,17 +118,18 @@ bool EthernetTransmitter::judge(Burst& burst) const {
   return Bytes(descriptor.header_bytes + longest) + kFcsBytes <= w_.mtu;
 }
 
-/// The queue's oldest burst has a packet to make.
-void EthernetTransmitter::wait_for_turn(std::uint32_t number) {
+/// If the queue's oldest burst has a packet to make.
+void EthernetTransmitter::wait_for_turn(std::uint32_t number, Time since) {
   Queue& queue = *queues_[number];
   if (queue.waits || queue.open == 0) return;
   const Burst& burst = queue.burst(queue.first);
-  if (!burst.here) return;
+  if (burst.here == Time::never()) return;
   queue.waits = true;
-  turns_[burst.priority].push(number);
+  turns_[burst.priority].push({number, std::max(since, burst.here)});
   kick();
 }
 
+/// Arms the next turn. It is decided when it leaves the pipeline: turns follow at the interval.
 void EthernetTransmitter::kick() {
   if (turn_armed_) return;
   const int priority = next_priority();
@@ -141,7 +142,10 @@ void EthernetTransmitter::kick() {
   if (stalled_since_ != Time::never())
     stalled_buffer_ += w_.scheduler.now() - std::exchange(stalled_since_, Time::never());
   turn_armed_ = true;
-  w_.scheduler.at(pipeline_.enter(w_.scheduler.now()), call<&EthernetTransmitter::turn>(this));
+  const Time ready = std::max(turns_[priority].front().since, room_since_[priority]);
+  entered_ = pipeline_.next_entry(ready);
+  w_.scheduler.at(std::max(pipeline_.enter(ready), w_.scheduler.now()),
+                  call<&EthernetTransmitter::turn>(this));
 }
 
 /// The next in turn with a queue that waits and room for a packet; negative: there is none.
@@ -158,7 +162,7 @@ void EthernetTransmitter::turn() {
   const int priority = next_priority();
   if (priority < 0) return kick();
   last_priority_ = static_cast<std::uint8_t>(priority);
-  const std::uint32_t number = turns_[last_priority_].take();
+  const std::uint32_t number = turns_[last_priority_].take().queue;
   Queue& queue = *queues_[number];
   queue.waits = false;
   if (queue.valid) make_packet(number, queue);
@@ -193,7 +197,7 @@ void EthernetTransmitter::make_packet(std::uint32_t number, Queue& queue) {
     --queue.open;
     fetched(number);
   }
-  wait_for_turn(number);
+  wait_for_turn(number, entered_);
   drain();
 }
 
@@ -274,7 +278,9 @@ void EthernetTransmitter::leave(Job& job) {
 
 void EthernetTransmitter::packet_started(std::uint64_t packed) {
   const MacTx::Started started = MacTx::Started::unpack(packed);
+  const bool was_full = !has_room(started.priority);
   buffered_[started.priority] -= started.payload;
+  if (was_full && has_room(started.priority)) room_since_[started.priority] = w_.scheduler.now();
   kick();
 }
 

@@ -77,7 +77,7 @@ class EthernetTransmitter {
     abi::EthernetTransmitDescriptor descriptor;
     std::array<std::uint8_t, kHeadBytes> head;
     std::uint32_t head_bytes = 0;  ///< of the first piece, read ahead
-    bool here = false;             ///< the head is
+    Time here = Time::never();     ///< since when the head is
     bool malformed = false;
     FrameHeaders headers;
     std::uint32_t payload = 0;
@@ -110,11 +110,16 @@ class EthernetTransmitter {
     void release() { packet = {}; }
   };
 
+  struct Turn {
+    std::uint32_t queue;
+    Time since;  ///< it could have entered the pipeline
+  };
+
   void fetched(std::uint64_t queue);
   void open_burst(std::uint32_t number, Queue& queue);
   void head_read(std::uint64_t queue_and_index);
   bool judge(Burst& burst) const;
-  void wait_for_turn(std::uint32_t number);
+  void wait_for_turn(std::uint32_t number, Time since);
   bool has_room(std::uint8_t priority) const {
     return buffered_[priority] + w_.mtu <= config_.transmit_buffer;
   }
@@ -135,9 +140,11 @@ class EthernetTransmitter {
   Pipeline pipeline_;
   Pipeline header_pipeline_;
   std::vector<std::unique_ptr<Queue>> queues_;
-  std::array<Ring<std::uint32_t>, kPriorities> turns_;  ///< queues that have a packet to make
+  std::array<Ring<Turn>, kPriorities> turns_;   ///< queues that have a packet to make
+  std::array<Time, kPriorities> room_since_{};  ///< when the buffer last stopped being full
   std::uint8_t last_priority_ = 0;
   bool turn_armed_ = false;
+  Time entered_;  ///< when the present turn entered the pipeline
   Ring<Job> jobs_;
   std::uint64_t first_job_ = 0;
   std::array<Bytes, kPriorities> buffered_{};
