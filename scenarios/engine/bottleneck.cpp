@@ -61,6 +61,7 @@ std::string words_of(const std::string& path) {
     return "PCIe from the memory of " + place.host + " to its NIC";
   if (place.block == "memory") return "the memory bandwidth" + of_host;
   if (begins_with(place.block, "memory.numa")) return "the way between the memory nodes" + of_host;
+  if (place.block == "page_faults") return "page faults in regions" + of_host;
   if (place.block == "iommu") return "page walks of the IOMMU" + of_host;
   if (begins_with(place.block, "cpu.core")) return "the CPU core" + of_host + " that works on data";
   if (ends_with(path, "translation_cache.stalled.miss_registers"))

@@ -129,6 +129,7 @@ VirtualAddress Endpoint::map(Bytes length) {
 
 MemoryRegion Endpoint::register_memory(CpuTask& task, VirtualAddress address, Bytes length,
                                        AccessFlags access) {
+  if (spec.pages_on_demand(host)) access = AccessFlags(access.bits() | AccessFlags::kOnDemand);
   const auto registered = process.verbs.reg_mr(task, pd, address, length.count(), access);
   if (registered.error == Errno::kNoMemory)
     out_of_memory("a translation table or a key is not to be had");

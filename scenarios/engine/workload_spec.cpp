@@ -169,6 +169,13 @@ void WorkloadSpec::describe_pairs(Fields& f) {
   f.optional("memory", memory, "where the regions stand: \"host\", or a GPU of the host, \"gpu0\"");
   f.optional("from_memory", from_memory, "where that of `from` stands, if not as `memory` says");
   f.optional("to_memory", to_memory, "where that of `to` stands, if not as `memory` says");
+  f.choice("on_demand", on_demand,
+           {{"none", OnDemand::kNone},
+            {"from", OnDemand::kFrom},
+            {"to", OnDemand::kTo},
+            {"both", OnDemand::kBoth}},
+           "whose regions are paged on demand (ODP): registered without pinning, with pages that "
+           "come when the NIC first misses them");
   f.choice(
       "path", path,
       {{"direct", GpuPath::kDirect}, {"staged", GpuPath::kStaged}, {"cpu_copy", GpuPath::kCpuCopy}},
