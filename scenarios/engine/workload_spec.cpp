@@ -30,8 +30,8 @@ const char* name_of(PerftestProgram program) {
 }
 
 const char* name_of(PcieBenchOperation operation) {
-  constexpr const char* kNames[] = {"read", "write", "read_write", "latency_read",
-                                    "latency_write_read"};
+  constexpr const char* kNames[] = {
+      "read", "write", "read_write", "latency_read", "latency_write_read", "latency_store"};
   return kNames[static_cast<unsigned>(operation)];
 }
 
@@ -302,8 +302,9 @@ void WorkloadSpec::describe_flows(Fields& f) {
 
 void PcieBenchSpec::describe(Fields& f) {
   f.any("operations", operations_rule, {"string", "array"},
-        "one or a list of read, write and read_write (bandwidth), latency_read, and "
-        "latency_write_read, the time of a write and a read of the same bytes (default: read)");
+        "one or a list of read, write and read_write (bandwidth), latency_read, "
+        "latency_write_read, the time of a write and a read of the same bytes, and latency_store, "
+        "from a core's store of up to 64 B to the device having it (default: read)");
   f.any("sizes", sizes_rule, {"string", "array"}, "of a transfer, one or a list (default: 64 B)");
   f.any("windows", windows_rule, {"string", "array"},
         "of memory that transfers go to, one or a list (default: 8 KiB)");

@@ -130,6 +130,7 @@ enum class PcieBenchOperation : std::uint8_t {
   kReadWrite,
   kLatencyRead,
   kLatencyWriteRead,
+  kLatencyStore,
 };
 enum class PcieBenchCache : std::uint8_t { kCold, kWarm };
 
