@@ -3,6 +3,7 @@
 #include "nic/nic.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <string>
 
 #include "model/random.h"

@@ -3,6 +3,7 @@
 #include "nic/requester.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "tests/support/sender_bench.h"
 

@@ -167,7 +167,7 @@ class FakeNic : public MmioPort {
       scheduler_.at(now + command_latency, call<&FakeNic::execute>(this));
     } else if (write.offset == abi::kUarOffset + abi::kSendDoorbell &&
                (write.data.size() == 8 || write.data.size() == abi::kWqeBlockBytes)) {
-      std::uint8_t image[abi::kSegmentBytes] = {};
+      std::uint8_t image[abi::kWqeBlockBytes] = {};
       std::copy(write.data.begin(), write.data.end(), image);
       rung_.push(abi::ControlSegment::read(image));
       scheduler_.at(now + wqe_latency, call<&FakeNic::fetch>(this));

@@ -6,6 +6,7 @@
 #include <tlm_utils/simple_initiator_socket.h>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
