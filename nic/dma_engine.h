@@ -10,6 +10,10 @@
 // handed to PCIe in order (scatter; a posted write has no completion). So a job that waits for a
 // translation holds up those behind it.
 //
+// A packet may still be arriving when it is to be scattered (mac_rx.cut_through): then a part's DMA
+// begins when all that is left of the packet comes sooner than PCIe could take it, and a job that
+// moves nothing is through no earlier than at the packet's last bit.
+//
 // Bounded by its client, which has a transmit buffer or a window.
 #pragma once
 
@@ -121,6 +125,7 @@ class DmaEngine {
     void release() { job.packet = {}; }
   };
   void advance(std::uint64_t sequence);
+  Time whole(const Job& job) const;
   void wait_until_ready(Slot& slot);
   void issue_in_order();
   void issue(std::uint64_t sequence);
