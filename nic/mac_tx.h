@@ -15,9 +15,9 @@
 // An idle port starts a packet at once; otherwise one event stands for the end of the present one.
 // Approximates: the transmit buffer of a packet is free when its first bit leaves (one packet
 // early). A response that comes while its virtual lane waits for credit goes when the packet that
-// is waited for could, even if it is shorter. A packet that cuts through is known to the next device
-// no sooner than its payload is whole here: if that cuts through too (a switch, mac_rx), it gains
-// little or nothing on top. It does not see a pause that has ended since it may have begun.
+// is waited for could, even if it is shorter. A packet that cuts through is known to the next
+// device no sooner than its payload is whole here: if that cuts through too (a switch, mac_rx), it
+// gains little or nothing on top. It does not see a pause that has ended since it may have begun.
 #pragma once
 
 #include <array>
