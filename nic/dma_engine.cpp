@@ -92,6 +92,15 @@ void DmaEngine::issue(std::uint64_t sequence) {
   if (!job.is_void() && job.bytes != 0) {
     if (slot.moved == 0 && !client_.may_move(sequence, job)) {
       job.bytes = 0;
+    } else if (job.check.absent) {
+      job.absent = client_.take_back(job);
+      if (!job.absent) {
+        slot.stage = Stage::kChecking;
+        job.check.cycles = Cycles(0);
+        w_.key_checker.wait_for_page(job.check, 0, call<&DmaEngine::advance>(this, sequence));
+        return;
+      }
+      job.bytes = slot.moved;
     } else if (job.check.state == KeyCheck::State::kNak) {
       client_.refused(sequence, job, job.check.fault);
       job.bytes = slot.moved;
@@ -151,7 +160,7 @@ void DmaEngine::set_issued(Slot& slot) {
 void DmaEngine::dma_done(std::uint64_t sequence) {
   Slot& slot = this->slot(sequence);
   if (--slot.pending != 0) return;
-  if (slot.moved == slot.job.bytes) client_.done(slot.job, slot.since);
+  if (slot.moved == slot.job.bytes && !slot.job.absent) client_.done(slot.job, slot.since);
   drain();
 }
 

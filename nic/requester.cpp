@@ -69,7 +69,7 @@ void Requester::ready(NicQueuePair& qp) {
 /// `since`: when the queue pair could have entered the pipeline.
 void Requester::wait_for_turn(NicQueuePair& qp, Time since) {
   if (qp.queued) return;
-  const bool new_work = !qp.send_stopped && !qp.paused && !qp.executing && qp.has_wqe_to_send();
+  const bool new_work = qp.may_send_new() && qp.has_wqe_to_send();
   if (!new_work && !qp.repeat_ready) return;
   if (qp.flow != nullptr) {
     qp.flow->closed = !qp.repeat_ready && !qp.flow->window_is_open();
@@ -131,7 +131,7 @@ void Requester::serve(NicQueuePair& qp, abi::QpContext& context) {
     return;
   }
   qp.queued = false;
-  if (qp.send_stopped || qp.paused || qp.executing || !qp.has_wqe_to_send()) return;
+  if (!qp.may_send_new() || !qp.has_wqe_to_send()) return;
   // A draining send queue ends what it has begun, lost packets included, and begins nothing else.
   const bool may_send =
       context.state == QpState::kRts ||
@@ -194,9 +194,10 @@ bool Requester::start_message(NicQueuePair& qp, abi::QpContext& context, const S
   qp.next_wqe_at = entered_ + config_.wqe_interval;
   qp.send_cqn = context.send_cqn;
   qp.timeout = ack_timeout(context.ack_timeout);
-  if (!qp.resumed) qp.message_psn = context.next_send_psn;
-  qp.resumed = false;
-  if (qp.outstanding.empty()) qp.acked = context.next_send_psn;
+  if (!std::exchange(qp.resumed, false)) {
+    qp.message_psn = context.next_send_psn;
+    if (qp.outstanding.empty()) qp.acked = context.next_send_psn;
+  }
   const CompletionStatus status = judge(context, wqe);
   if (status == CompletionStatus::kSuccess) return true;
   fail_at_home(qp, wqe.id, status);
@@ -415,6 +416,17 @@ void Requester::refused(std::uint64_t, DmaEngine::Job& job, KeyFault) {
   job.qp->send_stopped = true;
 }
 
+/// Of the segment that the page belongs to, what follows will be wanted, too. A queue pair asks for
+/// one page at a time.
+bool Requester::take_back(DmaEngine::Job& job) {
+  if (job.packet->bth.transport != WireTransport::kRc || job.message == kRepeated) return false;
+  if (!std::exchange(job.qp->waits_for_page, true))
+    w_.key_checker.wait_for_page(
+        job.check, job.check.behind(),
+        call<&Retransmitter::page_is_here>(retransmitter_, job.qp->qpn.value()));
+  return true;
+}
+
 void Requester::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) {
   const Time now = w_.scheduler.now();
   probe(now, ProbeKind::kTranslated, job.id, job.packet->id,
@@ -424,7 +436,7 @@ void Requester::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCh
 }
 
 void Requester::issued(const DmaEngine::Job& job) {
-  if (job.is_void() || job.failed != CompletionStatus::kSuccess) return;
+  if (job.is_void() || job.absent || job.failed != CompletionStatus::kSuccess) return;
   NicQueuePair& qp = *job.qp;
   --wqe_of(job).gathering;
   if (job.message == kRepeated) {
@@ -444,10 +456,9 @@ void Requester::done(const DmaEngine::Job& job, Time since) {
 bool Requester::leave(std::uint64_t, DmaEngine::Job& job) {
   NicQueuePair& qp = *job.qp;
   const bool is_void = job.is_void();
+  if (job.absent && !is_void) return leave_for_page(job);
   if (is_void || job.failed != CompletionStatus::kSuccess) {
-    if (job.packet)
-      packet_started(
-          MacTx::Started{job.packet->payload_length, w_.mac.priority_of(*job.packet)}.pack());
+    if (job.packet) give_up_room(*job.packet);
     if (is_void) return true;
     const WorkRequestId id = job.id;
     const CompletionStatus failed = job.failed;
@@ -466,6 +477,20 @@ bool Requester::leave(std::uint64_t, DmaEngine::Job& job) {
   else if (ends)
     completer_->sent(qp, psn, ready);
   return true;
+}
+
+/// What was made from the packet on is cut again when the page is there.
+bool Requester::leave_for_page(DmaEngine::Job& job) {
+  NicQueuePair& qp = *job.qp;
+  abi::QpContext* context = w_.contexts.lookup(qp.qpn.value(), call<&Requester::drain>(this));
+  if (context == nullptr) return false;
+  give_up_room(*job.packet);
+  retransmitter_->page_missing(qp, *context, job.packet->bth.psn);
+  return true;
+}
+
+void Requester::give_up_room(const Packet& packet) {
+  packet_started(MacTx::Started{packet.payload_length, w_.mac.priority_of(packet)}.pack());
 }
 
 void Requester::packet_started(std::uint64_t packed) {

@@ -16,7 +16,9 @@
 // again alone (repeater) takes the next turn of its queue pair before anything new, even where that
 // has to wait. Operations on keys (key_operations) have no packet; what is behind one starts when
 // it is done. Congestion control may have a queue pair wait for its turn, or for its window. In SQD
-// only WQEs that had their turn before are sent, again if need be.
+// only WQEs that had their turn before are sent, again if need be. A packet of a reliable
+// connection whose payload lies on an absent page (nic/page_faults) is taken back with those behind
+// it, and its queue pair sends nothing until the page is there.
 #pragma once
 
 #include <algorithm>
@@ -134,10 +136,14 @@ class Requester : private DmaEngine::Client {
   void begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) override;
   bool may_move(std::uint64_t, DmaEngine::Job&) override { return true; }
   void refused(std::uint64_t sequence, DmaEngine::Job& job, KeyFault fault) override;
+  bool take_back(DmaEngine::Job& job) override;
   void part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) override;
   void issued(const DmaEngine::Job& job) override;
   void done(const DmaEngine::Job& job, Time since) override;
   bool leave(std::uint64_t sequence, DmaEngine::Job& job) override;
+  bool leave_for_page(DmaEngine::Job& job);
+  void give_up_room(const Packet& packet);
+  void drain() { dma_.drain(); }
 
   Wiring w_;
   RequesterConfig config_;

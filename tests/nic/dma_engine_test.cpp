@@ -38,7 +38,9 @@ struct Bench : WithPool, EndpointBench, DmaEngine::Client {
       : EndpointBench({}, ByteTime(BitRate::gbps(64))),  // 125 ps a byte
         keys(scheduler, pcie, key_cache(), DmaPurpose::kKeyTable, "keys", 1),
         translations(scheduler, pcie, TranslationCacheConfig{}, 1),
-        checker(clock, keys, translations, KeyCheckerConfig{}),
+        events(scheduler, clock, pcie, EventQueueConfig{}),
+        page_faults(scheduler, events, PageFaultsConfig{}),
+        checker(clock, keys, translations, page_faults, KeyCheckerConfig{}),
         engine({scheduler, clock, pcie, checker, elided}, direction, *this) {
     keys.set_table(PhysicalAddress(kKeys), 16);
     abi::KeyEntry entry;
@@ -151,6 +153,8 @@ struct Bench : WithPool, EndpointBench, DmaEngine::Client {
   KeyCache keys;
   TranslationCache translations;
   Clock clock{Frequency::mhz(400)};
+  EventQueue events;
+  PageFaults page_faults;
   KeyChecker checker;
   DmaEngine engine;
   std::vector<std::vector<Segment>> messages;
