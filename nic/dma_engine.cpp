@@ -33,7 +33,7 @@ void DmaEngine::advance(std::uint64_t sequence) {
   Slot& slot = this->slot(sequence);
   Job& job = slot.job;
   if (job.is_void() || job.failed != CompletionStatus::kSuccess || slot.moved == job.bytes) {
-    if (slot.stage == Stage::kNew && job.ready > w_.scheduler.now())
+    if (slot.stage == Stage::kNew && std::max(job.ready, whole(job)) > w_.scheduler.now())
       wait_until_ready(slot);
     else
       set_issued(slot);
@@ -55,13 +55,21 @@ void DmaEngine::advance(std::uint64_t sequence) {
                           call<&DmaEngine::advance>(this, sequence)))
     return;
   slot.ready = w_.clock.after(std::max(job.check.not_before, w_.scheduler.now()), job.check.cycles);
+  if (whole(job) > slot.ready)
+    slot.ready =
+        std::max(slot.ready, whole(job) - w_.pcie.least_time(Bytes(job.bytes - slot.moved)));
   slot.stage = Stage::kChecked;
   issue_in_order();
 }
 
+/// When the last bit of what is to be scattered has come; zero if nothing is still on its way.
+Time DmaEngine::whole(const Job& job) const {
+  return direction_ == Direction::kScatter && job.packet ? job.packet->tail : Time();
+}
+
 /// A job without anything to move is through when it is ready, not before.
 void DmaEngine::wait_until_ready(Slot& slot) {
-  slot.ready = slot.job.ready;
+  slot.ready = std::max(slot.job.ready, whole(slot.job));
   slot.stage = Stage::kChecked;
   issue_in_order();
 }

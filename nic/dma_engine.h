@@ -11,6 +11,10 @@
 // translation holds up those behind it, as does one that waits for a page (nic/page_faults), unless
 // its client takes it back.
 //
+// A packet may still be arriving when it is to be scattered (mac_rx.cut_through): then a part's DMA
+// begins when all that is left of the packet comes sooner than PCIe could take it, and a job that
+// moves nothing is through no earlier than at the packet's last bit.
+//
 // Bounded by its client, which has a transmit buffer or a window.
 #pragma once
 
@@ -126,6 +130,7 @@ class DmaEngine {
     void release() { job.packet = {}; }
   };
   void advance(std::uint64_t sequence);
+  Time whole(const Job& job) const;
   void wait_until_ready(Slot& slot);
   void issue_in_order();
   void issue(std::uint64_t sequence);

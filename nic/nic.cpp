@@ -59,7 +59,8 @@ struct Nic::Blocks {
 
 Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig& config)
     : clock(config.clock),
-      pcie(w.scheduler, config.pcie, w.max_read_request, path + ".pcie"),
+      pcie(w.scheduler, config.pcie, w.max_read_request, path + ".pcie",
+           w.pcie_rate ? ByteTime(*w.pcie_rate) : ByteTime()),
       contexts(w.scheduler, pcie, config.qp_context_cache, DmaPurpose::kQpContext,
                path + ".qp_context_cache", seed_for(w.seed, path + ".qp_context_cache")),
       cq_contexts(w.scheduler, pcie, config.cq_context_cache, DmaPurpose::kCqContext,

@@ -37,6 +37,8 @@ void RequesterConfig::describe(Fields& fields) {
   fields.object("header_pipeline", header_pipeline, "from the payload's arrival to the port");
   fields.field("wqe_interval", wqe_interval, range(Time(), Time::ms(1)),
                "least time between the starts of two WQEs of one queue pair");
+  fields.field("read_interval", read_interval, range(Time(), Time::ms(1)),
+               "least time that a READ request takes the pipeline, of whatever queue pair");
   fields.field("transmit_buffer", transmit_buffer, range(Bytes(8192), Bytes(1 << 26)),
                "payload bytes of a priority between their turn and the wire");
   fields.field("ack_request_interval", ack_request_interval, range(1, 1 << 20),
@@ -316,6 +318,7 @@ void Requester::make_again(NicQueuePair& qp, const abi::QpContext& context) {
     job.packet = sends_data(wqe.opcode)
                      ? builder_.data(qp, context, wqe, range.psn, job.offset, length)
                      : builder_.request(context, wqe, range.psn, job.offset, length);
+    if (is_read(wqe.opcode)) charge_read();
     job.packet->bth.ack_req = true;
     job.epoch = Epoch(qp.repeat_epoch);
     job.message = kRepeated;
@@ -351,7 +354,17 @@ PacketRef Requester::build_request(NicQueuePair& qp, abi::QpContext& context, co
   PacketRef packet = builder_.request(context, wqe, first, qp.offset, left);
   context.next_send_psn = first + span;
   expect_answer(qp, wqe, first, first + (span - 1));
+  if (is_read(wqe.opcode)) charge_read();
   return packet;
+}
+
+/// Turns begin at clock edges: of READs that follow each other the part of a cycle that is waited
+/// for the next edge is not lost.
+void Requester::charge_read() {
+  if (config_.read_interval == Time()) return;
+  const bool follows = entered_ < read_free_ + w_.clock.duration(Cycles(1));
+  read_free_ = (follows ? read_free_ : entered_) + config_.read_interval;
+  pipeline_.hold(read_free_);
 }
 
 void Requester::expect_answer(NicQueuePair& qp, const SendWqe& wqe, Psn first, Psn last) {
@@ -458,7 +471,7 @@ bool Requester::leave(std::uint64_t, DmaEngine::Job& job) {
   const Psn psn = job.packet->bth.psn;
   const Time ready = header_pipeline_.enter(w_.scheduler.now());
   w_.mac.enqueue(std::move(job.packet), ready, MacTx::Queue::kRequest,
-                 unreliable ? Epoch() : Epoch(qp.port_epoch));
+                 unreliable ? Epoch() : Epoch(qp.port_epoch), w_.pcie.least_time(Bytes(job.bytes)));
   if (!unreliable)
     retransmitter_->sent(qp);
   else if (ends)

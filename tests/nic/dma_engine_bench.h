@@ -33,7 +33,8 @@ struct DmaEngineBench : DmaEnginePool, EndpointBench, DmaEngine::Client {
   };
 
   explicit DmaEngineBench(DmaEngine::Direction direction, bool elided = false)
-      : keys(scheduler, pcie, key_cache(), DmaPurpose::kKeyTable, "keys", 1),
+      : EndpointBench({}, ByteTime(BitRate::gbps(64))),  // 125 ps a byte
+        keys(scheduler, pcie, key_cache(), DmaPurpose::kKeyTable, "keys", 1),
         translations(scheduler, pcie, TranslationCacheConfig{}, 1),
         events(scheduler, clock, pcie, EventQueueConfig{}),
         page_faults(scheduler, events, PageFaultsConfig{}),
