@@ -3,6 +3,7 @@
 // on either side, and what it does when the page has come.
 #include <catch2/catch.hpp>
 
+#include "model/byte_order.h"
 #include "tests/support/rc_bench.h"
 
 using namespace rnicsim;
