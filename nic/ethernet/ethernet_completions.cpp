@@ -110,7 +110,7 @@ void EthernetCompletions::send_message(std::uint32_t queue, State& state) {
   request.bytes = kMessageBytes;
   request.data = data;
   ++messages_;
-  probe_(scheduler_.now(), ProbeKind::kInterruptSent, {}, 0, queue, state.context.msix_data);
+  probe_(scheduler_.now(), ProbeKind::kFrameInterrupt, {}, 0, queue, state.context.msix_data);
   pcie_.submit(std::move(request));
 }
 

@@ -23,6 +23,7 @@
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/pipeline.h"
+#include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
 #include "nic/ethernet/descriptor_ring.h"
@@ -45,6 +46,7 @@ class EthernetReceiver : public ParsedPacketSink, private SegmentMerger::Client 
     MacRx& mac;
     EthernetCompletions& completions;
     FlowSteering& steering;
+    const Probe& probe;
     bool elided;  ///< payload bytes are accounted, not moved
   };
   EthernetReceiver(const Wiring& wiring, const EthernetConfig& config);
@@ -87,6 +89,7 @@ class EthernetReceiver : public ParsedPacketSink, private SegmentMerger::Client 
     std::uint32_t queue = 0;
     std::uint32_t pending = 0;  ///< DMA requests
     std::uint32_t packets = 0;
+    Time begin;
     abi::EthernetReceiveCompletion entry;
   };
   /// Where the next byte of a frame goes.

@@ -16,7 +16,7 @@ EthernetUnit::EthernetUnit(const Wiring& w, const EthernetConfig& config)
       completions_(w.scheduler, w.clock, w.pcie, config.completion_pipeline, probe),
       transmitter_({w.scheduler, w.clock, w.pcie, w.port, w.mac_tx, completions_, w.mtu, w.elided},
                    config),
-      receiver_({w.scheduler, w.clock, w.pcie, w.mac_rx, completions_, steering_, w.elided},
+      receiver_({w.scheduler, w.clock, w.pcie, w.mac_rx, completions_, steering_, probe, w.elided},
                 config) {
   w.mac_tx.connect_frames(call<&EthernetTransmitter::packet_started>(&transmitter_));
   w.mac_rx.connect_frames(receiver_);
@@ -78,7 +78,7 @@ void EthernetUnit::ring(std::uint64_t value) {
   const auto producer = static_cast<std::uint32_t>(value);
   const Use kind = use(queue);
   ++rung_;
-  probe(scheduler_.now(), ProbeKind::kDoorbellArrived, {}, 0, queue, producer);
+  probe(scheduler_.now(), ProbeKind::kFramesPosted, {}, 0, queue, producer);
   const bool taken =
       kind != Use::kNone && (kind == Use::kTransmit ? transmitter_.produced(queue, producer)
                                                     : receiver_.produced(queue, producer));

@@ -135,8 +135,8 @@ TEST_CASE("segments of a burst follow each other without a gap on the wire") {
   bench.b.probes.records.clear();
   bench.send(segment_headers(0, 1, 0), pattern(kBurst), kSegment, kMss);
   std::vector<Time> times;
-  for (const ProbeRecord& record : bench.b.probes.records)
-    if (record.kind == ProbeKind::kPacketReceived) times.push_back(record.time);
+  for (const ProbeRecord& record : bench.b.probes.of(ProbeKind::kPacketReceived))
+    times.push_back(record.time);
   REQUIRE(times.size() == kSegments);
   for (std::uint32_t i = 1; i < kSegments - 1; ++i)
     CHECK(times[i] - times[i - 1] == kByte * (kMss + 54 + 4 + 8 + 12));
