@@ -74,7 +74,7 @@ void EthernetReceiver::take() {
 
 void EthernetReceiver::add(Queue& queue, PacketRef packet, std::uint32_t hash, bool checksum_good) {
   Frame& frame = queue.frames.push();
-  frame.headers = FrameHeaders::of(*packet);
+  frame.headers = SegmentHeaders::of(*packet);
   frame.payload = static_cast<std::uint32_t>(packet->payload_length.count());
   frame.packets = 1;
   frame.hash = hash;
@@ -82,7 +82,7 @@ void EthernetReceiver::add(Queue& queue, PacketRef packet, std::uint32_t hash, b
   queue.packets.push(std::move(packet));
 }
 
-void EthernetReceiver::merged(SegmentMerger::Session& session) {
+void EthernetReceiver::merged(ReceiveMerger::Session& session) {
   Queue& queue = *queues_[session.queue];
   add(queue, session.packets.take(), session.hash, true);
   Frame& frame = queue.frames.back();

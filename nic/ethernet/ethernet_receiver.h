@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The receiving side of plain Ethernet: takes TCP's segments from the port's parser, chooses their
-// receive queue (flow_steering), merges them if the queue asks for it (segment_merger), writes each
+// receive queue (flow_steering), merges them if the queue asks for it (receive_merger), writes each
 // frame into the next buffers that software has posted there, as many as it takes, and tells it by
 // a completion entry when all has been handed to PCIe.
 //
@@ -30,14 +30,14 @@
 #include "nic/ethernet/ethernet_completions.h"
 #include "nic/ethernet/ethernet_config.h"
 #include "nic/ethernet/flow_steering.h"
-#include "nic/ethernet/frame_headers.h"
-#include "nic/ethernet/segment_merger.h"
+#include "nic/ethernet/receive_merger.h"
+#include "nic/ethernet/segment_headers.h"
 #include "nic/mac_rx.h"
 #include "nic/pcie_endpoint.h"
 
 namespace rnicsim {
 
-class EthernetReceiver : public ParsedPacketSink, private SegmentMerger::Client {
+class EthernetReceiver : public ParsedPacketSink, private ReceiveMerger::Client {
  public:
   struct Wiring {
     Scheduler& scheduler;
@@ -67,7 +67,7 @@ class EthernetReceiver : public ParsedPacketSink, private SegmentMerger::Client 
  private:
   /// What becomes one entry, with its packets in the queue's ring of them.
   struct Frame {
-    FrameHeaders headers;
+    SegmentHeaders headers;
     std::uint32_t payload = 0;
     std::uint32_t packets = 1;
     std::uint32_t hash = 0;
@@ -100,7 +100,7 @@ class EthernetReceiver : public ParsedPacketSink, private SegmentMerger::Client 
 
   void take();
   void add(Queue& queue, PacketRef packet, std::uint32_t hash, bool checksum_good);
-  void merged(SegmentMerger::Session& session) override;
+  void merged(ReceiveMerger::Session& session) override;
   void fetched(std::uint64_t queue) { write_frames(static_cast<std::uint32_t>(queue)); }
   void write_frames(std::uint32_t number);
   static std::uint32_t buffers_for(const Queue& queue, std::uint32_t bytes);
@@ -113,7 +113,7 @@ class EthernetReceiver : public ParsedPacketSink, private SegmentMerger::Client 
   Wiring w_;
   EthernetConfig config_;
   Pipeline pipeline_;
-  SegmentMerger merger_;
+  ReceiveMerger merger_;
   std::vector<std::unique_ptr<Queue>> queues_;
   Ring<PacketRef> arrivals_;
   Ring<Write> writes_;

@@ -71,8 +71,8 @@ void EthernetTransmitter::open_burst(std::uint32_t number, Queue& queue) {
   const std::uint32_t first = descriptor.piece[0].bytes;
   burst.head_bytes = first <= kHeadBytes ? first : descriptor.header_bytes;
   burst.malformed = descriptor.pieces == 0 || descriptor.pieces > descriptor.kMaxPieces ||
-                    descriptor.header_bytes > FrameHeaders::kMaxBytes ||
-                    descriptor.header_bytes < FrameHeaders::kMinBytes ||
+                    descriptor.header_bytes > SegmentHeaders::kMaxBytes ||
+                    descriptor.header_bytes < SegmentHeaders::kMinBytes ||
                     descriptor.header_bytes > first;
   if (burst.malformed) {
     burst.here = w_.scheduler.now();
@@ -106,7 +106,8 @@ void EthernetTransmitter::head_read(std::uint64_t queue_and_index) {
 /// Whether the descriptor and the headers are of frames that can be sent.
 bool EthernetTransmitter::judge(Burst& burst) const {
   const auto& descriptor = burst.descriptor;
-  if (!FrameHeaders::read(burst.head.data(), descriptor.header_bytes, burst.headers)) return false;
+  if (!SegmentHeaders::read(burst.head.data(), descriptor.header_bytes, burst.headers))
+    return false;
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < descriptor.pieces; ++i) total += descriptor.piece[i].bytes;
   if (total > std::uint64_t{descriptor.header_bytes} + kMaxPayload) return false;
@@ -202,7 +203,7 @@ void EthernetTransmitter::make_packet(std::uint32_t number, Queue& queue) {
 }
 
 PacketRef EthernetTransmitter::build(Burst& burst, std::uint32_t length, bool is_last) {
-  const FrameHeaders& headers = burst.headers;
+  const SegmentHeaders& headers = burst.headers;
   PacketRef packet = w_.port.make_frame();
   packet->eth = headers.eth;
   packet->ipv4 = headers.ip;

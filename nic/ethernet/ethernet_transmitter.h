@@ -34,7 +34,7 @@
 #include "nic/ethernet/descriptor_ring.h"
 #include "nic/ethernet/ethernet_completions.h"
 #include "nic/ethernet/ethernet_config.h"
-#include "nic/ethernet/frame_headers.h"
+#include "nic/ethernet/segment_headers.h"
 #include "nic/mac_tx.h"
 #include "nic/nic_port.h"
 #include "nic/pcie_endpoint.h"
@@ -79,7 +79,7 @@ class EthernetTransmitter {
     std::uint32_t head_bytes = 0;  ///< of the first piece, read ahead
     Time here = Time::never();     ///< since when the head is
     bool malformed = false;
-    FrameHeaders headers;
+    SegmentHeaders headers;
     std::uint32_t payload = 0;
     std::uint32_t sent = 0;  ///< of it
     std::uint8_t priority = 0;

@@ -4,7 +4,7 @@
 // engine of its own but these pipelines.
 //
 //   doorbell -> transmitter (descriptor_ring, TSO) -> mac_tx
-//   mac_rx -> receiver (flow_steering, segment_merger, descriptor_ring) -> host memory
+//   mac_rx -> receiver (flow_steering, receive_merger, descriptor_ring) -> host memory
 //   both -> completions -> MSI-X
 //
 // Connects to: commands (create, destroy, flow rules), the doorbell, mac_tx and mac_rx. A queue

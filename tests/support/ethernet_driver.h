@@ -9,7 +9,7 @@
 
 #include "model/byte_order.h"
 #include "model/ethernet_abi.h"
-#include "nic/ethernet/frame_headers.h"
+#include "nic/ethernet/segment_headers.h"
 #include "tests/support/nic_bench.h"
 
 namespace rnicsim::test {
@@ -27,7 +27,7 @@ struct EthernetOptions {
 struct ReceivedFrame {
   std::vector<std::uint8_t> bytes;
   abi::EthernetReceiveCompletion completion;
-  FrameHeaders headers;
+  SegmentHeaders headers;
   std::vector<std::uint8_t> payload() const {
     return {bytes.begin() + static_cast<std::ptrdiff_t>(headers.bytes()), bytes.end()};
   }
@@ -83,10 +83,10 @@ class EthernetDriver {
     ++queue.producer;
   }
   /// One piece of headers and one of payload, somewhere in memory.
-  void post(std::uint32_t number, const FrameHeaders& headers,
+  void post(std::uint32_t number, const SegmentHeaders& headers,
             const std::vector<std::uint8_t>& payload, std::uint8_t flags,
             std::uint16_t segment_size = 0) {
-    const std::uint64_t head = driver_.allocate(FrameHeaders::kMaxBytes, 64);
+    const std::uint64_t head = driver_.allocate(SegmentHeaders::kMaxBytes, 64);
     headers.write(driver_.at(head));
     abi::EthernetTransmitDescriptor descriptor;
     descriptor.flags = flags;
@@ -189,7 +189,7 @@ class EthernetDriver {
     }
     const std::size_t tcp = EthernetHeader::kBytes + Ipv4Header::kBytes;
     const std::size_t headers = tcp + static_cast<std::size_t>(frame.bytes.at(tcp + 12) >> 4) * 4;
-    if (!FrameHeaders::read(frame.bytes.data(), headers, frame.headers))
+    if (!SegmentHeaders::read(frame.bytes.data(), headers, frame.headers))
       throw std::logic_error("what came begins with no headers");
     return frame;
   }
@@ -206,9 +206,9 @@ class EthernetDriver {
 };
 
 /// Headers of a segment from NIC `from` to the other, without options.
-inline FrameHeaders segment_headers(std::uint8_t from, std::uint8_t to, std::uint32_t payload,
-                                    std::uint32_t sequence = 1000) {
-  FrameHeaders headers;
+inline SegmentHeaders segment_headers(std::uint8_t from, std::uint8_t to, std::uint32_t payload,
+                                      std::uint32_t sequence = 1000) {
+  SegmentHeaders headers;
   const PortIdentity source = BenchNic::identity(from);
   const PortIdentity destination = BenchNic::identity(to);
   headers.eth.source = source.mac;

@@ -45,7 +45,7 @@ struct Bench : TwoNics {
     a.memory.log.clear();
     b.memory.log.clear();
   }
-  void send(const FrameHeaders& headers, const Bytestring& payload, std::uint8_t flags,
+  void send(const SegmentHeaders& headers, const Bytestring& payload, std::uint8_t flags,
             std::uint16_t segment_size = 0) {
     sender.post(0, headers, payload, flags, segment_size);
     sender.ring(0);
@@ -180,7 +180,7 @@ TEST_CASE("moderated by 16 frames, an armed queue interrupts at the sixteenth of
 
 TEST_CASE("without checksum offload the driver's checksum travels, right or wrong") {
   Bench bench;
-  FrameHeaders headers = segment_headers(0, 1, 100);
+  SegmentHeaders headers = segment_headers(0, 1, 100);
   headers.checksum = 0x1234;
   bench.send(headers, pattern(100), 0);
   bench.send(headers, pattern(100), kChecksum);
@@ -227,7 +227,7 @@ TEST_CASE(
 
 TEST_CASE("what is no segment that fits the link is dropped, and its descriptor done") {
   Bench bench;
-  FrameHeaders odd = segment_headers(0, 1, 100);
+  SegmentHeaders odd = segment_headers(0, 1, 100);
   SECTION("not TCP") { odd.ip.protocol = 17; }
   SECTION("longer than the link takes") {
     bench.sender.post(0, odd, pattern(5000), kChecksum | kSignaled);
@@ -251,7 +251,7 @@ TEST_CASE("queues take turns, a packet at a time") {
   Bench bench;
   bench.sender.add_transmit(5);
   for (const std::uint32_t queue : {0u, 5u}) {
-    FrameHeaders headers = segment_headers(0, 1, 0);
+    SegmentHeaders headers = segment_headers(0, 1, 0);
     headers.tcp.source_port = static_cast<std::uint16_t>(1000 + queue);
     bench.sender.post(queue, headers, pattern(8 * kMss), kSegment, kMss);
   }
@@ -282,7 +282,7 @@ TEST_CASE("a flow goes to the queue of its rule") {
   EthernetOptions options;
   options.rss = false;
   bench.receiver.add_receive(2, 4, options);
-  const FrameHeaders headers = segment_headers(0, 1, 10);
+  const SegmentHeaders headers = segment_headers(0, 1, 10);
   const abi::EthernetFlowRule rule{headers.ip.source, headers.ip.destination, 40000, 5001, 2};
   bench.send(headers, pattern(10), kChecksum);
   REQUIRE(bench.receiver.set_rule(0, rule) == abi::CommandStatus::kOk);

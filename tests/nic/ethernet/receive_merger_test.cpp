@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "nic/ethernet/segment_merger.h"
+#include "nic/ethernet/receive_merger.h"
 
 #include <catch2/catch.hpp>
 #include <functional>
@@ -11,7 +11,7 @@ using namespace rnicsim::literals;
 namespace {
 
 /// Keeps what goes on: payload, segments and when.
-struct Bench : SegmentMerger::Client {
+struct Bench : ReceiveMerger::Client {
   explicit Bench(const EthernetConfig& config = {}) : merger(scheduler, config, *this) {}
 
   struct Out {
@@ -20,7 +20,7 @@ struct Bench : SegmentMerger::Client {
     std::uint16_t port;
     Time time;
   };
-  void merged(SegmentMerger::Session& session) override {
+  void merged(ReceiveMerger::Session& session) override {
     std::uint32_t packets = 0;
     for (; !session.packets.empty(); ++packets) session.packets.take();
     CHECK(packets == session.merged.segments);
@@ -49,7 +49,7 @@ struct Bench : SegmentMerger::Client {
 
   Scheduler scheduler{"scheduler"};
   PacketPool pool;
-  SegmentMerger merger;
+  ReceiveMerger merger;
   std::vector<Out> out;
   std::vector<std::function<void()>> actions;
 };

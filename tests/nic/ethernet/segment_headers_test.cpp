@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "nic/ethernet/frame_headers.h"
+#include "nic/ethernet/segment_headers.h"
 
 #include <catch2/catch.hpp>
 #include <vector>
@@ -13,8 +13,8 @@ using test::segment_headers;
 
 namespace {
 
-std::vector<std::uint8_t> bytes_of(const FrameHeaders& headers) {
-  std::vector<std::uint8_t> bytes(FrameHeaders::kMaxBytes);
+std::vector<std::uint8_t> bytes_of(const SegmentHeaders& headers) {
+  std::vector<std::uint8_t> bytes(SegmentHeaders::kMaxBytes);
   headers.write(bytes.data());
   bytes.resize(headers.bytes());
   return bytes;
@@ -24,7 +24,7 @@ std::vector<std::uint8_t> bytes_of(const FrameHeaders& headers) {
 
 TEST_CASE("headers in memory are those of the frame on the wire") {
   PacketPool pool;
-  FrameHeaders headers = segment_headers(0, 1, 100);
+  SegmentHeaders headers = segment_headers(0, 1, 100);
   headers.tcp.has_timestamps = true;
   headers.tcp.timestamp = 5;
   headers.ip.ecn = Ecn::kCapable0;
@@ -38,17 +38,17 @@ TEST_CASE("headers in memory are those of the frame on the wire") {
   seal_icrc(*packet);
   write_frame(*packet, frame);
   frame.resize(66);
-  CHECK(bytes_of(FrameHeaders::of(*packet)) == frame);
-  FrameHeaders again;
-  REQUIRE(FrameHeaders::read(frame.data(), frame.size(), again));
+  CHECK(bytes_of(SegmentHeaders::of(*packet)) == frame);
+  SegmentHeaders again;
+  REQUIRE(SegmentHeaders::read(frame.data(), frame.size(), again));
   CHECK(bytes_of(again) == frame);
 }
 
 TEST_CASE("bytes that are no headers of TCP over IPv4 are not taken for such") {
   const std::vector<std::uint8_t> good = bytes_of(segment_headers(0, 1, 100));
-  FrameHeaders headers;
-  CHECK(FrameHeaders::read(good.data(), good.size(), headers));
-  CHECK_FALSE(FrameHeaders::read(good.data(), good.size() - 1, headers));
+  SegmentHeaders headers;
+  CHECK(SegmentHeaders::read(good.data(), good.size(), headers));
+  CHECK_FALSE(SegmentHeaders::read(good.data(), good.size() - 1, headers));
   struct Change {
     std::size_t at;
     std::uint8_t to;
@@ -58,6 +58,6 @@ TEST_CASE("bytes that are no headers of TCP over IPv4 are not taken for such") {
        {Change{12, 0x86}, Change{14, 0x46}, Change{23, 17}, Change{46, 0x60}, Change{46, 0x40}}) {
     std::vector<std::uint8_t> bad = good;
     bad[change.at] = change.to;
-    CHECK_FALSE(FrameHeaders::read(bad.data(), bad.size(), headers));
+    CHECK_FALSE(SegmentHeaders::read(bad.data(), bad.size(), headers));
   }
 }

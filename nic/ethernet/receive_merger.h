@@ -21,7 +21,7 @@
 
 namespace rnicsim {
 
-class SegmentMerger {
+class ReceiveMerger {
  public:
   struct Session {
     bool open = false;
@@ -40,7 +40,7 @@ class SegmentMerger {
     virtual void merged(Session& session) = 0;
   };
 
-  SegmentMerger(Scheduler& scheduler, const EthernetConfig& config, Client& client)
+  ReceiveMerger(Scheduler& scheduler, const EthernetConfig& config, Client& client)
       : scheduler_(scheduler), config_(config), client_(client) {}
 
   /// Takes a segment for a queue if others may follow it or it follows others; false: it does not

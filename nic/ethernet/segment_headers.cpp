@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "nic/ethernet/frame_headers.h"
+#include "nic/ethernet/segment_headers.h"
 
 #include "model/byte_order.h"
 #include "model/tcp_checksum.h"
@@ -10,13 +10,13 @@ namespace {
 constexpr std::uint8_t kIpv4NoOptions = 0x45;
 }
 
-void FrameHeaders::write(std::uint8_t* at) const {
+void SegmentHeaders::write(std::uint8_t* at) const {
   eth.write(at);
   ip.write(at + EthernetHeader::kBytes);
   tcp.write(at + EthernetHeader::kBytes + Ipv4Header::kBytes, checksum);
 }
 
-bool FrameHeaders::read(const std::uint8_t* at, std::size_t size, FrameHeaders& headers) {
+bool SegmentHeaders::read(const std::uint8_t* at, std::size_t size, SegmentHeaders& headers) {
   if (size < kMinBytes) return false;
   headers.eth = EthernetHeader::read(at);
   at += EthernetHeader::kBytes;
@@ -31,8 +31,8 @@ bool FrameHeaders::read(const std::uint8_t* at, std::size_t size, FrameHeaders& 
   return TcpHeader::read(at, left, headers.tcp) == nullptr && headers.tcp.bytes() == left;
 }
 
-FrameHeaders FrameHeaders::of(const Packet& packet) {
-  FrameHeaders headers;
+SegmentHeaders SegmentHeaders::of(const Packet& packet) {
+  SegmentHeaders headers;
   headers.eth = packet.eth;
   headers.eth.ether_type = kEtherTypeIpv4;
   headers.ip = packet.ipv4;

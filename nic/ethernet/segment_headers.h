@@ -12,7 +12,7 @@
 
 namespace rnicsim {
 
-struct FrameHeaders {
+struct SegmentHeaders {
   static constexpr std::size_t kMinBytes =
       EthernetHeader::kBytes + Ipv4Header::kBytes + TcpHeader::kBytes;
   static constexpr std::size_t kMaxBytes =
@@ -27,9 +27,9 @@ struct FrameHeaders {
   /// REQUIRES: room for kMaxBytes. IPv4's checksum is made to fit.
   void write(std::uint8_t* at) const;
   /// False: the bytes are no such headers, or more than them. Checksums are not looked at.
-  static bool read(const std::uint8_t* at, std::size_t size, FrameHeaders& headers);
+  static bool read(const std::uint8_t* at, std::size_t size, SegmentHeaders& headers);
   /// REQUIRES: packet.is_tcp().
-  static FrameHeaders of(const Packet& packet);
+  static SegmentHeaders of(const Packet& packet);
 };
 
 }  // namespace rnicsim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "nic/ethernet/segment_merger.h"
+#include "nic/ethernet/receive_merger.h"
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ bool can_begin(const Packet& packet) {
 
 }  // namespace
 
-bool SegmentMerger::take(PacketRef& packet, std::uint32_t queue, std::uint32_t hash, bool may) {
+bool ReceiveMerger::take(PacketRef& packet, std::uint32_t queue, std::uint32_t hash, bool may) {
   const FlowKey flow = FlowKey::of(*packet);
   Session* session = find(flow, queue);
   if (session != nullptr && (!may || !fits(*session, *packet))) {
@@ -51,7 +51,7 @@ bool SegmentMerger::take(PacketRef& packet, std::uint32_t queue, std::uint32_t h
     ++open_;
     scheduler_.hold();
     scheduler_.at_daemon(scheduler_.now() + config_.merge_timeout,
-                         call<&SegmentMerger::timeout>(this, session->number));
+                         call<&ReceiveMerger::timeout>(this, session->number));
   }
   session->held += frame;
   held_ += frame;
@@ -61,14 +61,14 @@ bool SegmentMerger::take(PacketRef& packet, std::uint32_t queue, std::uint32_t h
   return true;
 }
 
-SegmentMerger::Session* SegmentMerger::find(const FlowKey& flow, std::uint32_t queue) {
+ReceiveMerger::Session* ReceiveMerger::find(const FlowKey& flow, std::uint32_t queue) {
   if (open_ == 0) return nullptr;
   for (Session& session : sessions_)
     if (session.open && session.queue == queue && session.flow == flow) return &session;
   return nullptr;
 }
 
-bool SegmentMerger::fits(const Session& session, const Packet& packet) const {
+bool ReceiveMerger::fits(const Session& session, const Packet& packet) const {
   const TcpMerged& merged = session.merged;
   const auto length = static_cast<std::uint32_t>(packet.payload_length.count());
   const Bytes ip(Ipv4Header::kBytes + merged.header.bytes() + merged.length + length);
@@ -78,7 +78,7 @@ bool SegmentMerger::fits(const Session& session, const Packet& packet) const {
 }
 
 /// The oldest go on until there is room for one more, of so many bytes.
-void SegmentMerger::make_room(Bytes frame) {
+void ReceiveMerger::make_room(Bytes frame) {
   while (open_ != 0 && (open_ == config_.merge_flows || held_ + frame > config_.merge_buffer)) {
     Session* oldest = nullptr;
     for (Session& session : sessions_)
@@ -87,13 +87,13 @@ void SegmentMerger::make_room(Bytes frame) {
   }
 }
 
-SegmentMerger::Session& SegmentMerger::place() {
+ReceiveMerger::Session& ReceiveMerger::place() {
   for (Session& session : sessions_)
     if (!session.open) return session;
   return sessions_.emplace_back();
 }
 
-void SegmentMerger::close(Session& session) {
+void ReceiveMerger::close(Session& session) {
   session.open = false;
   --open_;
   held_ -= session.held;
@@ -105,7 +105,7 @@ void SegmentMerger::close(Session& session) {
   client_.merged(session);
 }
 
-void SegmentMerger::timeout(std::uint64_t number) {
+void ReceiveMerger::timeout(std::uint64_t number) {
   for (Session& session : sessions_) {
     if (!session.open || session.number != number) continue;
     ++timeouts_;
@@ -114,12 +114,12 @@ void SegmentMerger::timeout(std::uint64_t number) {
   }
 }
 
-void SegmentMerger::flush(std::uint32_t queue) {
+void ReceiveMerger::flush(std::uint32_t queue) {
   for (Session& session : sessions_)
     if (session.open && session.queue == queue) close(session);
 }
 
-void SegmentMerger::report(const MetricScope& scope) const {
+void ReceiveMerger::report(const MetricScope& scope) const {
   scope.count("merge.frames", merged_, "frames that were merged of several segments of TCP");
   scope.count("merge.segments", segments_, "segments in these");
   scope.count("merge.timeouts", timeouts_, "times that nothing more came in time");
