@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 // What a switch with a MAC table (and, a router, an ARP table) does with a packet before it is
-// forwarded: learns from it, and judges whether its destination is known. And the packets that are
-// flooded: of each the copies share one place in the ingress port's buffer, which is free when the
-// last copy has left.
+// forwarded: learns from it, and judges whether its destination is known. What becomes of one that
+// is flooded is fabric/flooding's affair.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "fabric/arp_table.h"
 #include "fabric/mac_table.h"
 #include "fabric/routes.h"
-#include "model/packet.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -38,25 +35,11 @@ class Neighbours {
   /// The port that it was heard by. REQUIRES: it is known.
   PortGroup way_to(std::uint32_t end_point) const { return {mac_.last(end_point), 1}; }
 
-  /// What the ingress of `copies` of a packet is to be; nothing if too many are under way.
-  std::optional<std::uint16_t> flood(std::uint16_t ingress, std::size_t copies);
-  std::uint16_t ingress_of(std::uint16_t number) const {
-    return floods_[number - Packet::kFlooded].ingress;
-  }
-  /// A copy has left. Returns true if it was the last one; its number is then free.
-  bool last_left(std::uint16_t number);
-
  private:
-  struct Flood {
-    std::uint16_t ingress = 0;
-    std::size_t copies = 0;
-  };
   bool initially_known_;
   UnknownUnicast unknown_unicast_;
   MacTable mac_;
   std::optional<ArpTable> arp_;
-  std::vector<Flood> floods_;
-  std::vector<std::uint16_t> free_;  ///< numbers
 };
 
 }  // namespace rnicsim

@@ -103,13 +103,13 @@ void Switch::set_routes(const Routes& routes, std::uint32_t node, std::uint32_t 
 PacketSink& Switch::port(std::uint16_t port) { return *ports_[port]; }
 
 void Switch::receive(Port& port, PacketRef packet) {
-  ++port.packets;
-  port.bytes += packet->frame_bytes();
+  ++port.counters.packets;
+  port.counters.bytes += packet->frame_bytes();
   const bool damaged = packet->bad_fcs && (!cut_through_ || packet->kind != FrameKind::kData);
   port.tap(*packet, packet->tail, PacketDirection::kInbound,
            damaged ? (infiniband_ ? "dropped: wrong VCRC" : "dropped: wrong FCS") : nullptr);
   if (damaged)
-    drop(port, *packet, port.crc_errors);
+    drop(port, *packet, port.counters.crc_errors);
   else if (packet->kind != FrameKind::kData)
     receive_control(port, *packet);
   else if (infiniband_)
@@ -132,7 +132,7 @@ void Switch::forward_by_lid(Port& port, PacketRef packet) {
   if (dead_ports_ != 0) ways = living(ways);
   if (ways.empty()) {
     port.credit->pass(lane, packet->frame_bytes());
-    return drop(port, *packet, port.no_way);
+    return drop(port, *packet, port.counters.no_way);
   }
   port.credit->take(lane, packet->frame_bytes());
   taken_ += packet->frame_bytes();
@@ -144,13 +144,13 @@ void Switch::forward_by_lid(Port& port, PacketRef packet) {
 }
 
 void Switch::forward(Port& port, PacketRef packet) {
-  if (routed_ && !is_routable(*packet)) return drop(port, *packet, port.not_routable);
-  if (routed_ && packet->ipv4.ttl <= 1) return drop(port, *packet, port.expired);
-  if (routed_ && packet->is_flooded()) return drop(port, *packet, port.not_ours);
+  if (routed_ && !is_routable(*packet)) return drop(port, *packet, port.counters.not_routable);
+  if (routed_ && packet->ipv4.ttl <= 1) return drop(port, *packet, port.counters.expired);
+  if (routed_ && packet->is_flooded()) return drop(port, *packet, port.counters.not_ours);
   if (neighbours_ && !is_known(port, packet)) return;
   PortGroup ways = ways_to(*packet);
   if (dead_ports_ != 0) ways = living(ways);
-  if (ways.empty()) return drop(port, *packet, port.no_way);
+  if (ways.empty()) return drop(port, *packet, port.counters.no_way);
   const std::uint16_t way = choose(ways, *packet);
   Egress& out = ports_[way]->egress;
   packet->priority = priorities_.of(*packet);
@@ -165,7 +165,7 @@ void Switch::forward(Port& port, PacketRef packet) {
 bool Switch::take(Port& port, const Packet& packet, std::uint16_t way) {
   if (storms_ != 0 && (contains(port.storming, packet.priority) ||
                        contains(ports_[way]->storming, packet.priority))) {
-    drop(port, packet, port.stormed);
+    drop(port, packet, port.counters.stormed);
     return false;
   }
   switch (buffer_.take(port.index, packet.priority, way, packet.frame_bytes())) {
@@ -173,7 +173,7 @@ bool Switch::take(Port& port, const Packet& packet, std::uint16_t way) {
       break;
     case SharedBuffer::Admission::kDropped:
       port.lossy_drops |= priority_bit(packet.priority);
-      drop(port, packet, port.no_room);
+      drop(port, packet, port.counters.no_room);
       return false;
     case SharedBuffer::Admission::kOverflow:
       overflow(port, packet);
@@ -202,10 +202,10 @@ bool Switch::is_known(Port& port, PacketRef& packet) {
       flood(port, packet);
       break;
     case Neighbours::Verdict::kDropUnknown:
-      drop(port, *packet, port.unknown);
+      drop(port, *packet, port.counters.unknown);
       break;
     case Neighbours::Verdict::kDropUnresolved:
-      drop(port, *packet, port.unresolved);
+      drop(port, *packet, port.counters.unresolved);
       break;
   }
   return false;
@@ -226,11 +226,11 @@ void Switch::flood(Port& port, const PacketRef& packet) {
     if (other->index != port.index && other->egress.is_connected() &&
         !contains(other->storming, packet->priority))
       ways.push_back(other->index);
-  if (ways.empty()) return drop(port, *packet, port.no_way);
+  if (ways.empty()) return drop(port, *packet, port.counters.no_way);
   if (!take(port, *packet, ways[0])) return;
-  const std::optional<std::uint16_t> number = neighbours_->flood(port.index, ways.size());
+  const std::optional<std::uint16_t> number = flooding_.begin(port.index, ways.size());
   if (!number) throw InvariantBroken(name(), scheduler_.now(), "too many flooded packets wait");
-  ++port.flooded;
+  ++port.counters.flooded;
   packet->ingress = *number;
   if (routed_) rewrite(*packet);
   for (const std::uint16_t way : ways) {
@@ -317,8 +317,8 @@ Time Switch::ready(const Packet& packet, const Egress& out) const {
 
 void Switch::drop(Port& port, const Packet& packet, std::uint64_t& counter) {
   ++counter;
-  ++port.dropped;
-  port.dropped_bytes += packet.frame_bytes();
+  ++port.counters.dropped;
+  port.counters.dropped_bytes += packet.frame_bytes();
 }
 
 void Switch::overflow(const Port& port, const Packet& packet) const {
@@ -339,8 +339,8 @@ void Switch::left(std::uint16_t port, std::uint16_t ingress, std::uint8_t priori
   if (infiniband_) return ports_[ingress]->credit->give_back(priority, frame);
   if (ingress >= Packet::kFlooded) {
     const std::uint16_t flood = ingress;
-    ingress = neighbours_->ingress_of(flood);
-    if (!neighbours_->last_left(flood)) return buffer_.give_back_copy(priority, port, frame);
+    ingress = flooding_.ingress_of(flood);
+    if (!flooding_.last_left(flood)) return buffer_.give_back_copy(priority, port, frame);
   }
   if (buffer_.give_back(ingress, priority, port, frame))
     ports_[ingress]->egress.requester().xon(priority);
@@ -353,19 +353,15 @@ void Switch::drop_storm(std::uint16_t port, std::uint8_t priority, bool begins) 
   storms_ = begins ? storms_ + 1 : storms_ - 1;
   if (!begins) return;
   ports_[port]->egress.discard(priority, [&](const Packet& packet) {
-    Port& from = *ports_[ingress_of(packet)];
-    drop(from, packet, from.stormed);
+    Port& from = *ports_[flooding_.ingress_of(packet)];
+    drop(from, packet, from.counters.stormed);
     left(port, packet.ingress, priority, packet.frame_bytes());
   });
 }
 
-std::uint16_t Switch::ingress_of(const Packet& packet) const {
-  return packet.is_flooded() ? neighbours_->ingress_of(packet.ingress) : packet.ingress;
-}
-
 bool Switch::holds_from(std::uint16_t port, std::uint16_t ingress, std::uint8_t priority) const {
   return ports_[port]->egress.holds(
-      priority, [&](const Packet& packet) { return ingress_of(packet) == ingress; });
+      priority, [&](const Packet& packet) { return flooding_.ingress_of(packet) == ingress; });
 }
 
 PauseSpan Switch::pause_storm(std::uint16_t port, std::uint8_t priority) const {
@@ -380,8 +376,8 @@ bool Switch::idle() const {
 
 Switch::Totals Switch::port_totals(std::uint16_t index) const {
   const Port& port = *ports_[index];
-  return {port.packets, port.egress.sent_packets(), port.dropped,
-          port.bytes,   port.egress.sent_bytes(),   port.dropped_bytes};
+  return {port.counters.packets, port.egress.sent_packets(), port.counters.dropped,
+          port.counters.bytes,   port.egress.sent_bytes(),   port.counters.dropped_bytes};
 }
 
 void Switch::attach_tap(std::uint16_t port, PacketTap* tap, std::uint32_t number) {
@@ -393,31 +389,8 @@ void Switch::report(const MetricScope& scope) const {
   if (!infiniband_) buffer_.report(scope.child("buffer"));
   for (const auto& port : ports_) {
     const MetricScope at = scope.child("port" + std::to_string(port->index));
-    at.count("rx_packets", port->packets, "frames received");
-    at.bytes("rx_bytes", port->bytes, "bytes of frames received, with FCS");
-    at.count("rx_crc_errors", port->crc_errors, "frames dropped: wrong FCS");
-    at.count("rx_discards", port->no_room, "packets of lossy priorities dropped: no room");
-    at.count("rx_no_route", port->no_way, "packets dropped: nothing leads to their destination");
-    at.count("rx_not_routable", port->not_routable,
-             "packets refused: RoCEv1 has no IP header that a router could forward by, and "
-             "link-local addresses end at one");
-    at.count("rx_ttl_expired", port->expired, "packets dropped: their TTL has run out");
-    if (neighbours_) {
-      at.count("rx_flooded", port->flooded,
-               "packets sent to all other ports: their destination is not in the MAC table");
-      at.count("rx_unknown_unicast", port->unknown,
-               "packets dropped: their destination is not in the MAC table");
-      at.count("rx_unresolved", port->unresolved,
-               "packets dropped: the ARP entry of their destination is incomplete");
-    }
-    if (port->not_ours != 0)
-      at.count("rx_not_addressed", port->not_ours,
-               "flooded packets dropped: they are addressed to somebody else");
+    port->counters.report(at, neighbours_ != nullptr);
     watchdog_.report_port(at, port->index);
-    if (port->stormed != 0)
-      at.count("watchdog.dropped", port->stormed,
-               "packets that came in here and were dropped because of a pause storm, here or where "
-               "they were to go");
     buffer_.report_port(at, port->index);
     port->egress.report(at);
   }

@@ -41,12 +41,14 @@
 #include <vector>
 
 #include "fabric/egress.h"
+#include "fabric/flooding.h"
 #include "fabric/neighbours.h"
 #include "fabric/path_choice.h"
 #include "fabric/routes.h"
 #include "fabric/shared_buffer.h"
 #include "fabric/storm_watchdog.h"
 #include "fabric/switch_config.h"
+#include "fabric/switch_counters.h"
 #include "model/clock.h"
 #include "model/credit.h"
 #include "model/metrics.h"
@@ -101,7 +103,7 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
   };
   Refusals refusals(std::uint16_t port) const {
     const Port& at = *ports_[port];
-    return {at.no_room, at.lossy_drops, at.not_routable};
+    return {at.counters.no_room, at.lossy_drops, at.counters.not_routable};
   }
   /// Bytes of packets that were let into the packet memory and that have left it.
   Bytes taken_bytes() const { return taken_; }
@@ -126,22 +128,9 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
 
     Switch& owner;
     std::uint16_t index;
-    std::uint64_t packets = 0;
-    Bytes bytes;
     std::unique_ptr<CreditLink> credit;  ///< null on Ethernet
     Egress egress;
-    std::uint64_t dropped = 0;
-    Bytes dropped_bytes;
-    std::uint64_t crc_errors = 0;
-    std::uint64_t no_room = 0;
-    std::uint64_t no_way = 0;
-    std::uint64_t not_routable = 0;
-    std::uint64_t expired = 0;
-    std::uint64_t unknown = 0;
-    std::uint64_t unresolved = 0;
-    std::uint64_t flooded = 0;
-    std::uint64_t not_ours = 0;
-    std::uint64_t stormed = 0;
+    SwitchCounters counters;
     PrioritySet lossy_drops = 0;  ///< priorities of packets that found no room
     PrioritySet storming = 0;     ///< whose packets to here and from here are dropped
     bool is_up = true;
@@ -159,7 +148,6 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
   bool is_known(Port& port, PacketRef& packet);
   void flood(Port& port, const PacketRef& packet);
   void hear(const Port& port, const Packet& packet);
-  std::uint16_t ingress_of(const Packet& packet) const;
   std::uint32_t destination_of(const Packet& packet) const;
   void drop_storm(std::uint16_t port, std::uint8_t priority, bool begins) override;
   void forward_by_lid(Port& port, PacketRef packet);
@@ -194,6 +182,7 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
   std::optional<MacTableConfig> mac_config_;
   std::optional<ArpTableConfig> arp_config_;
   std::unique_ptr<Neighbours> neighbours_;  ///< null: everybody is known
+  Flooding flooding_;
   StormWatchdog watchdog_;
   abi::MacAddress mac_;
   std::uint32_t dead_ports_ = 0;

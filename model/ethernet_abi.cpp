@@ -110,4 +110,23 @@ EthernetReceiveCompletion EthernetReceiveCompletion::read(ByteView at) {
   return completion;
 }
 
+void EthernetFlowRule::write(ByteSpan at) const {
+  std::fill_n(at, kBytes, std::uint8_t{0});
+  store_be32(at, source.value());
+  store_be32(at + 4, destination.value());
+  store_be16(at + 8, source_port);
+  store_be16(at + 10, destination_port);
+  store_be32(at + 12, queue);
+}
+
+EthernetFlowRule EthernetFlowRule::read(ByteView at) {
+  EthernetFlowRule rule;
+  rule.source = Ipv4Address(load_be32(at));
+  rule.destination = Ipv4Address(load_be32(at + 4));
+  rule.source_port = load_be16(at + 8);
+  rule.destination_port = load_be16(at + 10);
+  rule.queue = load_be32(at + 12);
+  return rule;
+}
+
 }  // namespace rnicsim::abi

@@ -7,7 +7,8 @@
 // Big-endian throughout; addresses are physical. Offsets stand beside each field; bytes not named
 // are reserved and zero. A queue has a ring of descriptors and a ring of completion entries of the
 // same number of places; both are taken in order. An entry of either completion ring belongs to
-// software when its owner bit equals bit `log_entries` of the consumer index, as a CQE's does.
+// software when its owner bit equals bit `log_entries` of the consumer index, as a CQE's does, so
+// software sets all of a ring's owner bits before it has the queue made.
 #pragma once
 
 #include <array>
@@ -83,7 +84,9 @@ struct EthernetReceiveDescriptor {
 
 /// 32 B. 0: bytes(32) of the frame, from the destination MAC address on, without FCS; 4: RSS
 /// hash(32); 8: first descriptor(32) of those that it fills; 12: descriptors(16); 14: flags(8)
-/// segments(8) that were merged, 1 if none; 31: owner(1).
+/// segments(8) that were merged, 1 if none; 31: owner(1). A merged frame has the headers of its
+/// first segment but for IPv4's total length and checksum, PSH and FIN; TCP's checksum is still the
+/// first segment's, and the flag says that each segment's was right.
 struct EthernetReceiveCompletion {
   static constexpr std::uint32_t kBytes = 32;
   static constexpr std::uint8_t kChecksumGood = 0x01;
@@ -96,6 +99,20 @@ struct EthernetReceiveCompletion {
   bool owner = false;
   void write(ByteSpan at) const;
   static EthernetReceiveCompletion read(ByteView at);
+};
+
+/// 32 B, mailbox of kSetFlowRule: what comes for these IPv4 addresses and TCP ports goes to the
+/// receive queue, whatever the spreading says. 0: source address(32) destination address(32)
+/// source port(16) destination port(16); 12: queue(32).
+struct EthernetFlowRule {
+  static constexpr std::uint32_t kBytes = 32;
+  Ipv4Address source;
+  Ipv4Address destination;
+  std::uint16_t source_port = 0;
+  std::uint16_t destination_port = 0;
+  std::uint32_t queue = 0;
+  void write(ByteSpan at) const;
+  static EthernetFlowRule read(ByteView at);
 };
 
 /// In BAR 0, u64 each: queue(32) producer(32): descriptors before that index are there.

@@ -18,6 +18,7 @@ enum class ProbeKind : std::uint8_t {
   kRegisterPin,       ///< a: begin ps, b: bytes pinned
   kRegisterTable,     ///< a: begin ps, b: bytes of translation table written
   kRegisterKey,       ///< a: begin ps, b: key
+  kPagesBrought,      ///< for a page fault of the NIC. a: begin ps, b: pages
   kControlMessage,    ///< a: sent at ps, b: bytes; reported at delivery
   kPostSend,          ///< a: begin ps, b: bytes of payload
   kDoorbellRung,      ///< a: begin ps, b: CPU cycles of the whole post
@@ -50,6 +51,10 @@ enum class ProbeKind : std::uint8_t {
   kTimeout,            ///< a: qpn, b: PSN that was not acknowledged in time
   kGoBack,             ///< a: PSN from which on is sent again, b: PSNs
   kSentAgain,          ///< a: PSN that is sent again alone, b: PSNs (READ responses)
+  // Plain Ethernet
+  kFramesPosted,    ///< a doorbell. a: queue, b: producer index
+  kFrameWritten,    ///< handed to PCIe in order. a: begin ps, b: bytes
+  kFrameInterrupt,  ///< a: queue, b: data of the message
   // Faults injected on a link, reported for the sender. a: PSN, b: opcode; time: first bit
   kPacketLost,
   kPacketDamaged,

@@ -18,6 +18,7 @@
 #include "nic/event_queue.h"
 #include "nic/key_checker.h"
 #include "nic/key_operations.h"
+#include "nic/page_faults.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/queue_pair.h"
 #include "nic/receive_queue.h"
@@ -30,6 +31,7 @@ struct CommandUnitConfig {
   void describe(Fields& fields);
 };
 
+class EthernetUnit;
 class ReadResponder;
 class Requester;
 class Responder;
@@ -54,6 +56,8 @@ class CommandUnit {
     CqeWriter& cqe_writer;
     CompletionEvents& completion_events;
     EventQueue& event_queue;
+    PageFaults& page_faults;
+    EthernetUnit& ethernet;
   };
   CommandUnit(const Wiring& wiring, const CommandUnitConfig& config)
       : w_(wiring), config_(config) {}
@@ -73,6 +77,7 @@ class CommandUnit {
   abi::CommandStatus change_key();
   abi::CommandStatus change_cq();
   abi::CommandStatus change_eq();
+  abi::CommandStatus change_ethernet();
   abi::CommandStatus modify_qp(abi::QpContext* present);
   abi::CommandStatus query_qp(const abi::QpContext& present);
   void quiesce();

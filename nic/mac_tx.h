@@ -4,12 +4,20 @@
 // computes the ICRC, and counts preamble, FCS and inter-packet gap as time on the wire. Pause
 // frames that the receive side asks for go first; priorities that the other end has paused wait. On
 // InfiniBand's links a priority is a virtual lane, and waits when its next packet has no credit;
-// flow control packets go first.
+// flow control packets go first. Plain frames (TCP) queue with the requests of their priority.
+//
+// With `cut_through` a packet whose payload comes over PCIe begins to leave before it is whole: as
+// early as the wire cannot overtake what PCIe brings even if the latter came without a gap at the
+// end, so it never underruns. Before its payload is there nobody knows when it will be, so this is
+// settled afterwards: a packet that finds the wire free gets the earlier time for its first bit,
+// what left meanwhile went before it, and its last bit is never in the past.
 //
 // An idle port starts a packet at once; otherwise one event stands for the end of the present one.
 // Approximates: the transmit buffer of a packet is free when its first bit leaves (one packet
 // early). A response that comes while its virtual lane waits for credit goes when the packet that
-// is waited for could, even if it is shorter.
+// is waited for could, even if it is shorter. A packet that cuts through is known to the next
+// device no sooner than its payload is whole here: if that cuts through too (a switch, mac_rx), it
+// gains little or nothing on top. It does not see a pause that has ended since it may have begun.
 #pragma once
 
 #include <array>
@@ -35,6 +43,7 @@ namespace rnicsim {
 
 struct MacTxConfig {
   std::uint32_t response_queue = 64;
+  bool cut_through = false;
   void describe(Fields& fields);
 };
 
@@ -57,7 +66,7 @@ class MacTx {
 
   /// What is told of a request packet that has begun to leave.
   struct Started {
-    Bytes payload;
+    Bytes payload;  ///< of plain frames: IP packet
     std::uint8_t priority;
     std::uint64_t pack() const { return payload.count() | std::uint64_t{priority} << 32; }
     static Started unpack(std::uint64_t packed) {
@@ -71,14 +80,18 @@ class MacTx {
     request_started_ = request_started;
     response_started_ = response_started;
   }
+  /// `started` runs instead of request_started, likewise, for a plain frame, which queues as a
+  /// request.
+  void connect_frames(Callback started) { frame_started_ = started; }
   /// Whether one more response of a priority may be queued; who has begun one all the same (READ
   /// data on their way from memory) may queue it. Requests are bounded by the requester's buffer.
   bool has_room_for_response(std::uint8_t priority) const {
     return responses_[priority] < config_.response_queue;
   }
   /// Queues a packet that may leave from `ready` on (>= now). Within a queue order is kept. One
-  /// whose epoch is over when its turn comes does not leave; its room is free as if it had.
-  void enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch = {});
+  /// whose epoch is over when its turn comes does not leave; its room is free as if it had. `lead`:
+  /// the least time in which its payload has come over PCIe.
+  void enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch = {}, Time lead = {});
   bool idle() const { return nonempty_ == 0 && !flow_control_.frame_is_due(); }
   /// Null on Ethernet.
   CreditLink* credit() { return credit_.get(); }
@@ -89,6 +102,7 @@ class MacTx {
   const PauseListener& pause_listener() const { return flow_control_.listener(); }
   std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
   std::uint8_t priority_of(const abi::QpContext& context) const { return priorities_.of(context); }
+  std::uint8_t priority_of_dscp(std::uint8_t dscp) const { return priorities_.of_dscp(dscp); }
   const MacAddress& mac() const { return mac_; }
   std::uint64_t sent() const { return packets_; }
   std::uint64_t sent_bytes() const { return bytes_.count(); }
@@ -101,6 +115,7 @@ class MacTx {
   struct Waiting {
     PacketRef packet;
     Time ready;
+    Time begin;  ///< when its first bit may have left, if it need not wait: before `ready` at most
     Epoch epoch;
   };
   /// Of one priority.
@@ -121,8 +136,11 @@ class MacTx {
   PrioritySet ready_ones(Time at);
   void drop_void(std::uint8_t priority, Queue queue);
   void freed(Queue queue, Started started);
+  static void tell(const Callback& callback, Started started) {
+    if (callback) callback.function(callback.object, started.pack());
+  }
   void send(std::uint8_t priority);
-  void put_on_wire(PacketRef packet);
+  void put_on_wire(PacketRef packet, Time from);
   void count_parts(const Packet& packet, Bytes frame);
   void note_empty(std::uint8_t priority);
 
@@ -135,6 +153,7 @@ class MacTx {
   PacketSink* link_ = nullptr;
   Callback request_started_;
   Callback response_started_;
+  Callback frame_started_;
   Serialiser wire_;
   Time preamble_;
   Time gap_;

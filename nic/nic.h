@@ -12,10 +12,12 @@
 //                              |         entry, MSI-X <- event_queue <- completion_events
 //                         pcie_endpoint <---- contexts, keys, translations: caches over host RAM
 //
+//   ethernet_unit: plain frames, beside RDMA between the same endpoint and the same port
 //   congestion_unit: paces the requester, by CNPs from mac_rx or acknowledgements at the completer
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "model/clock.h"
@@ -45,6 +47,8 @@ struct NicWiring {
   Bytes mtu{4200};
   Time peer_response_time{};
   CreditConfig credit{};  ///< of InfiniBand
+  /// Of the PCIe link, as its training has ended; nothing cuts through if it is not given.
+  std::optional<BitRate> pcie_rate{};
 };
 
 class Nic : public sc_core::sc_module {

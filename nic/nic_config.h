@@ -11,12 +11,14 @@
 #include "nic/congestion/congestion_config.h"
 #include "nic/cqe_writer.h"
 #include "nic/doorbell.h"
+#include "nic/ethernet/ethernet_config.h"
 #include "nic/event_queue.h"
 #include "nic/host_table_cache.h"
 #include "nic/key_checker.h"
 #include "nic/key_operations.h"
 #include "nic/mac_rx.h"
 #include "nic/mac_tx.h"
+#include "nic/page_faults.h"
 #include "nic/pause_storm.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/port_config.h"
@@ -64,10 +66,12 @@ struct NicConfig {
   CompleterConfig completer;
   CqeWriterConfig cqe_writer;
   EventQueueConfig event_queue;
+  PageFaultsConfig page_faults;
   CongestionControlSetting congestion_control;
   PortConfig port;
   MacTxConfig mac_tx;
   MacRxConfig mac_rx;
+  EthernetConfig ethernet;
   std::vector<NicStall> stall;
   std::vector<PauseStormConfig> pause_storm;
   void describe(Fields& fields);

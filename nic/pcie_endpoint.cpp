@@ -26,11 +26,12 @@ void PcieEndpointConfig::describe(Fields& fields) {
 }
 
 PcieEndpoint::PcieEndpoint(Scheduler& scheduler, const PcieEndpointConfig& config,
-                           Bytes max_read_request, std::string name)
+                           Bytes max_read_request, std::string name, ByteTime link)
     : socket("pcie_socket"),
       scheduler_(scheduler),
       config_(config),
       max_read_request_(max_read_request),
+      link_(link),
       name_(std::move(name)),
       buffer_free_(config.read_buffer.count()) {
   socket.bind(*this);
@@ -172,7 +173,8 @@ PcieEndpoint::Transaction& PcieEndpoint::make(Queued queued) {
   extension.engine = request.engine;
   extension.purpose = request.purpose;
   extension.tag = request.write ? 0 : tags_free_.front();
-  const bool payload = request.purpose == DmaPurpose::kPayload;
+  const bool payload =
+      request.purpose == DmaPurpose::kPayload || request.purpose == DmaPurpose::kFrame;
   extension.relaxed_ordering = config_.relaxed_ordering && payload && request.write;
   extension.no_snoop = config_.no_snoop && payload;
   extension.elided = request.data == nullptr;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fabric/fabric.h"
+#include "fabric/flooding.h"
 #include "fabric/neighbours.h"
 #include "tests/support/own_process.h"
 #include "tests/support/switch_bench.h"
@@ -137,18 +138,18 @@ TEST_CASE("a router drops what is for an address that it cannot resolve") {
 }
 
 TEST_CASE("copies of a flooded packet have a number until the last has left") {
-  Neighbours neighbours(mac_table(UnknownUnicast::kFlood, true), std::nullopt, 1);
-  const auto first = neighbours.flood(5, 2);
-  const auto second = neighbours.flood(6, 1);
+  Flooding flooding;
+  const auto first = flooding.begin(5, 2);
+  const auto second = flooding.begin(6, 1);
   REQUIRE(first);
   REQUIRE(second);
   CHECK(*first >= Packet::kFlooded);
   CHECK(*first != *second);
-  CHECK(neighbours.ingress_of(*first) == 5);
-  CHECK(neighbours.ingress_of(*second) == 6);
-  CHECK_FALSE(neighbours.last_left(*first));
-  CHECK(neighbours.last_left(*first));
-  CHECK(neighbours.flood(7, 1) == first);
+  CHECK(flooding.ingress_of(*first) == 5);
+  CHECK(flooding.ingress_of(*second) == 6);
+  CHECK_FALSE(flooding.last_left(*first));
+  CHECK(flooding.last_left(*first));
+  CHECK(flooding.begin(7, 1) == first);
 }
 
 TEST_CASE(

@@ -13,24 +13,17 @@ using namespace rnicsim::literals;
 using test::BenchOptions;
 using test::kNicClock;
 using test::kReadLatency;
+using test::kTimeout;
 using test::QpOptions;
 using test::RcBench;
 using test::reliable;
+using test::with_timeout;
 
 namespace {
-
-constexpr Time kTimeout = Time::ns(8192);  // code 1
 
 BenchOptions selective() {
   BenchOptions options;
   options.nic.retransmitter.mode = Retransmission::kSelectiveRepeat;
-  return options;
-}
-
-QpOptions with_timeout(std::uint8_t code, std::uint8_t retries = 7) {
-  QpOptions options = reliable();
-  options.ack_timeout = code;
-  options.retry_count = retries;
   return options;
 }
 

@@ -11,20 +11,13 @@ using namespace rnicsim::literals;
 using test::BenchOptions;
 using test::kNicClock;
 using test::kReadLatency;
+using test::kTimeout;
 using test::QpOptions;
 using test::RcBench;
 using test::reliable;
+using test::with_timeout;
 
 namespace {
-
-constexpr Time kTimeout = Time::ns(8192);  // code 1
-
-QpOptions with_timeout(std::uint8_t code, std::uint8_t retries = 7) {
-  QpOptions options = reliable();
-  options.ack_timeout = code;
-  options.retry_count = retries;
-  return options;
-}
 
 /// A packet is given to the port when its payload has come, and starts 8 cycles later.
 Time given(RcBench& bench, std::size_t i) { return bench.start(i) - kNicClock.duration(Cycles(8)); }

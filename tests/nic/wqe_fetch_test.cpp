@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "model/byte_order.h"
 #include "tests/support/sender_bench.h"
 
 using namespace rnicsim;

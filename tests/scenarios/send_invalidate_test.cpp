@@ -4,29 +4,19 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "model/json_document.h"
-#include "scenarios/engine/scenario_reader.h"
-#include "scenarios/engine/simulation.h"
+#include "tests/support/simulated_run.h"
 
 using namespace rnicsim;
 
 namespace {
 
-struct Run {
-  explicit Run(const std::string& members, const std::string& faults = "") {
-    PresetDirectories presets({"scenarios/presets"});
-    const std::string text = R"({"hosts": [{"name": "A"}, {"name": "B"}],
-      "fabric": {"link": {"mtu": "4200 B", "faults": [)" +
-                             faults + R"(]}}, "workload": [{"name": "w0", "from": "A", "to": "B",
-      "pattern": "pairs", "operation": "send_invalidate", )" +
-                             members + "}]}";
-    result = simulate(read_scenario(parse_json(text, "x.json"), {}, presets));
-  }
-  double value(const std::string& path) const {
-    REQUIRE(result.metrics.count(path) == 1);
-    return result.metrics.at(path).as_real();
-  }
-  RunResult result;
+struct Run : test::SimulatedRun {
+  explicit Run(const std::string& members, const std::string& faults = "")
+      : SimulatedRun(R"({"hosts": [{"name": "A"}, {"name": "B"}],
+          "fabric": {"link": {"mtu": "4200 B", "faults": [)" +
+                     faults + R"(]}}, "workload": [{"name": "w0", "from": "A", "to": "B",
+          "pattern": "pairs", "operation": "send_invalidate", )" +
+                     members + "}]}") {}
 };
 
 }  // namespace

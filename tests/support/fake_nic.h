@@ -130,10 +130,11 @@ class FakeNic : public MmioPort {
   }
   /// Writes an entry of the event queue and, if that is armed, sends its interrupt message: both
   /// are there now.
-  void event(abi::EventType type, std::uint32_t object) {
+  void event(abi::EventType type, std::uint32_t object, const abi::PageFault& fault = {}) {
     abi::Eqe eqe;
     eqe.type = type;
     eqe.object = object;
+    eqe.fault = fault;
     eqe.owner = (eq_producer_ >> eq.log_size & 1) != 0;
     std::uint8_t image[abi::Eqe::kBytes];
     eqe.write(image);
@@ -177,7 +178,7 @@ class FakeNic : public MmioPort {
       scheduler_.at(now + command_latency, call<&FakeNic::execute>(this));
     } else if (write.offset == abi::kUarOffset + abi::kSendDoorbell &&
                (write.data.size() == 8 || write.data.size() == abi::kWqeBlockBytes)) {
-      std::uint8_t image[abi::kSegmentBytes] = {};
+      std::uint8_t image[abi::kWqeBlockBytes] = {};
       std::copy(write.data.begin(), write.data.end(), image);
       rung_.push(abi::ControlSegment::read(image));
       scheduler_.at(now + wqe_latency, call<&FakeNic::fetch>(this));
@@ -193,6 +194,8 @@ class FakeNic : public MmioPort {
       ethernet->doorbell(load_be32(write.data.data()), load_be32(&write.data[4]));
     } else if (ethernet != nullptr && write.offset == abi::kEthernetArm) {
       ethernet->arm(load_be32(write.data.data()), load_be32(&write.data[4]));
+    } else if (write.offset == abi::kPageFaultResume && write.data.size() == 4) {
+      return;  // the test looks at `mmio`
     } else if (write.data.size() == abi::kWqeBlockBytes &&
                write.offset > abi::kUarOffset + abi::kSendDoorbell &&
                write.offset < abi::kUarOffset + abi::kSendDoorbell + abi::kBlueFlameBytes) {

@@ -28,6 +28,14 @@ inline QpOptions reliable() {
   return options;
 }
 
+inline constexpr Time kTimeout = Time::ns(8192);  ///< of code 1
+inline QpOptions with_timeout(std::uint8_t code, std::uint8_t retries = 7) {
+  QpOptions options = reliable();
+  options.ack_timeout = code;
+  options.retry_count = retries;
+  return options;
+}
+
 inline RegionOptions every_right() {
   RegionOptions options;
   options.access = kEveryRight;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // When a receiver acknowledges, how Nagle's rule meets that, and what marks do.
+#include <deque>
+
 #include "tests/host/tcp/tcp_lines.h"
 
 using namespace rnicsim;
@@ -158,4 +160,70 @@ TEST_CASE("Marks cut the window once for each window of data") {
   bench.a.write(10'000);
   bench.run();
   CHECK(bench.a.connection.sender().congestion().window() == 5000);
+}
+
+TEST_CASE("There is room for three SACK blocks beside timestamps, and for four without") {
+  Scheduler scheduler("scheduler");
+  std::deque<TcpBench> benches;
+  for (const bool timestamps : {true, false}) {
+    TcpBenchConfig config = plain_tcp();
+    config.a.timestamps = config.b.timestamps = timestamps;
+    TcpBench& bench = benches.emplace_back(scheduler, config);
+    bench.establish();
+    std::size_t most = 0;
+    std::size_t longest = 0;
+    bench.policy = [](const TcpEnd& from, const TcpSegment& segment) {
+      TcpFate fate;
+      fate.lost = from.name == 'A' && !segment.again && segment.offset / 988 % 2 == 0;
+      return fate;
+    };
+    bench.tap = [&](const TcpEnd&, const TcpSegment& segment, const auto&) {
+      most = std::max<std::size_t>(most, segment.header.sack_blocks);
+      longest = std::max(longest, segment.header.bytes());
+    };
+    bench.a.write(9880);
+    bench.run();
+    CHECK(most == (timestamps ? 3 : 4));
+    CHECK(longest == (timestamps ? 60 : 56));
+  }
+}
+
+TEST_CASE("What is sent again and what carries no data is not ECN capable") {
+  Scheduler scheduler("scheduler");
+  TcpBenchConfig config = plain_tcp();
+  config.a.ecn = config.b.ecn = true;
+  TcpBench bench(scheduler, config);
+  bench.establish();
+  bench.policy = lose_once('A', {1});
+  std::string capable;
+  bench.tap = [&](const TcpEnd& from, const TcpSegment& segment, const auto&) {
+    capable += segment.ecn == Ecn::kCapable0 ? from.name : '-';
+  };
+  bench.a.write(5000);
+  bench.run();
+  // Five segments, four acknowledgements, the first segment again, and what acknowledges it.
+  CHECK(capable == "AAAAA------");
+}
+
+TEST_CASE("The timestamp that is echoed is that of the data acknowledged, not of what overtook") {
+  Scheduler scheduler("scheduler");
+  TcpBenchConfig config = plain_tcp();
+  config.a.timestamps = config.b.timestamps = true;
+  TcpBench bench(scheduler, config);
+  bench.establish();
+  std::vector<std::uint32_t> echoes;
+  bench.tap = [&](const TcpEnd& from, const TcpSegment& segment, const auto&) {
+    if (from.name == 'B') echoes.push_back(segment.header.timestamp_echo - 1000);
+  };
+  bench.policy = lose_once('A', {1});
+  bench.a.write(988);
+  bench.run(5_ms);  // nothing comes back
+  scheduler.hold();
+  bench.run(5_ms - (scheduler.now() - bench.began));
+  bench.a.write(988);  // overtakes, five milliseconds later
+  bench.run(1_ms);
+  scheduler.release();
+  CHECK(echoes == std::vector<std::uint32_t>{0});
+  bench.run();
+  CHECK(echoes.back() >= 200);  // of the retransmission
 }

@@ -291,6 +291,21 @@ TEST_CASE("A reset that answers a SYN refuses the connection") {
   CHECK(bench.a.failure == "refused");
 }
 
+TEST_CASE("An acknowledgement of something else than our SYN is reset, and the handshake goes on") {
+  Scheduler scheduler("scheduler");
+  TcpBench bench(scheduler, plain_tcp());
+  bench.open();
+  bench.run(15_us);
+  bench.log.clear();
+  TcpSegment stray;
+  stray.header.ack = true;
+  stray.header.sequence = TcpSeq(1001);
+  stray.header.acknowledgement = TcpSeq(5123);
+  bench.b.connection.receive(stray);
+  CHECK(bench.b.connection.state() == TcpState::kSynReceived);
+  check_lines(bench, {"15 B R 123+0"});
+}
+
 TEST_CASE("Sequence numbers wrap in the middle of a stream without a trace") {
   Scheduler scheduler("scheduler");
   TcpBenchConfig config = plain_tcp();

@@ -106,4 +106,4 @@ void check_seeds(std::uint64_t first, std::uint64_t count) {
 
 }  // namespace
 
-TEST_CASE("Every byte arrives in order, whatever the network does") { check_seeds(1, 150); }
+TEST_CASE("Every byte arrives in order, whatever the network does") { check_seeds(1, 400); }

@@ -131,3 +131,26 @@ TEST_CASE("A peer that answers nothing is given up after so many timeouts") {
   CHECK(bench.a.failure == "timed out");
   CHECK(scheduler.now() - bench.began == Time::s(3));
 }
+
+TEST_CASE("FIN of what reaches beyond the window does not count") {
+  Scheduler scheduler("scheduler");
+  TcpBench bench(scheduler, small_window());
+  bench.b.reads = false;
+  bench.establish();
+  TcpSegment bold;
+  bold.header.ack = bold.header.fin = true;
+  bold.header.sequence = TcpSeq(1001);
+  bold.header.acknowledgement = TcpSeq(5001);
+  bold.length = 5000;
+  std::vector<std::uint8_t> data(5000);
+  bench.b.receive(bold, data);
+  CHECK(bench.b.connection.received() == 4000);
+  CHECK_FALSE(bench.b.connection.at_end());
+  bench.b.read(4000);
+  bold.header.sequence = TcpSeq(5001);
+  bold.header.fin = false;
+  bold.length = 1000;
+  bench.b.receive(bold, data);
+  CHECK(bench.b.connection.received() == 5000);
+  CHECK_FALSE(bench.b.connection.at_end());
+}
