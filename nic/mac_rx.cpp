@@ -32,7 +32,7 @@ const char* damage_of(const Packet& packet) {
 /// Its payload goes to host memory as it comes.
 bool may_cut_through(const Packet& packet) {
   return packet.kind == FrameKind::kData && packet.payload_length != Bytes() &&
-         packet.bth.transport != WireTransport::kCnp;
+         packet.bth.transport != WireTransport::kCnp && !packet.is_tcp();
 }
 
 }  // namespace

@@ -13,9 +13,9 @@
 // With `cut_through` a packet whose payload goes to memory is taken when its first 64 B have come:
 // parsed, judged and translated while the rest arrives; its DMA begins when PCIe cannot overtake
 // the wire (dma_engine), and whatever needs the whole packet (its answer, what moves nothing)
-// happens after its last bit. One that the checks will drop is known at once here: nothing of it is
-// written, where a real NIC would have begun to. Approximates: room is taken for the whole frame at
-// its beginning, and a congestion mark counts from there on.
+// happens after its last bit. Plain frames are taken whole. One that the checks will drop is known
+// at once here: nothing of it is written, where a real NIC would have begun to. Approximates: room
+// is taken for the whole frame at its beginning, and a congestion mark counts from there on.
 //
 // A frame that a switch flooded is dropped unless it is for this port; others are never delivered
 // to a wrong one.

@@ -18,8 +18,10 @@ void EthernetConfig::describe(Fields& fields) {
   fields.object("header_pipeline", header_pipeline, "headers and checksums of what is sent");
   fields.object("receive_pipeline", receive_pipeline, "checks and steers what has come");
   fields.object("completion_pipeline", completion_pipeline, "writes completion entries");
-  fields.field("receive_checksum", receive_checksum,
-               "tells software of each frame whether TCP's checksum is right");
+  fields.field(
+      "receive_checksum", receive_checksum,
+      "tells software of each frame whether TCP's checksum is right; without it nothing is "
+      "merged");
   fields.field("rss", rss,
                "spreads flows over the receive queues by a hash; else all go to the first");
   fields.field("flow_rules", flow_rules, range(0, 1 << 20),
