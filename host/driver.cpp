@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "host/driver.h"
 
+#include <array>
+
 #include "model/byte_order.h"
 
 namespace rnicsim {
@@ -203,12 +205,24 @@ Errno Driver::modify_cq(CpuTask& task, Cqn cqn, std::uint16_t count, std::uint16
 Errno Driver::create_ethernet_queue(CpuTask& task, std::uint32_t number,
                                     const abi::EthernetQueueContext& context) {
   task.run(kPlane, CpuCategory::kSyscall, config_.create_object);
-  std::uint8_t image[abi::EthernetQueueContext::kBytes];
-  context.write(image);
+  std::array<std::uint8_t, abi::EthernetQueueContext::kBytes> image{};
+  context.write(image.data());
+  return execute(task, abi::CommandOpcode::kCreateEthernetQueue, number, image.data(),
+                 image.size());
+}
+
+Errno Driver::set_flow_rule(CpuTask& task, std::uint32_t number,
+                            const abi::EthernetFlowRule& rule) {
+  std::array<std::uint8_t, abi::EthernetFlowRule::kBytes> image{};
+  rule.write(image.data());
+  return execute(task, abi::CommandOpcode::kSetFlowRule, number, image.data(), image.size());
+}
+
+Errno Driver::execute(CpuTask& task, abi::CommandOpcode opcode, std::uint32_t object,
+                      const std::uint8_t* mailbox, std::size_t bytes) {
   commands_.lock(task);
-  memory_.store(mailbox_, image, sizeof image);
-  const auto status =
-      commands_.execute(task, abi::CommandOpcode::kCreateEthernetQueue, number, mailbox_);
+  memory_.store(mailbox_, mailbox, bytes);
+  const auto status = commands_.execute(task, opcode, object, mailbox_);
   commands_.unlock(task);
   return status == abi::CommandStatus::kOk ? Errno::kOk : Errno::kIo;
 }

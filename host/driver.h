@@ -122,6 +122,8 @@ class Driver {
   /// Of plain Ethernet; `number` is the caller's choice.
   Errno create_ethernet_queue(CpuTask& task, std::uint32_t number,
                               const abi::EthernetQueueContext& context);
+  /// What comes of this flow goes to the rule's receive queue; `number` is the caller's choice.
+  Errno set_flow_rule(CpuTask& task, std::uint32_t number, const abi::EthernetFlowRule& rule);
   const DriverConfig& config() const { return config_; }
 
   std::uint16_t nic() const { return nic_; }
@@ -135,6 +137,8 @@ class Driver {
 
  private:
   Errno allocate_tables();
+  Errno execute(CpuTask& task, abi::CommandOpcode opcode, std::uint32_t object,
+                const std::uint8_t* mailbox, std::size_t bytes);
   Errno modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted);
   /// Allocates the rings; nothing if there is no memory or no number left.
   std::optional<abi::QpContext> make_qp_context(const QpInit& init);

@@ -16,8 +16,7 @@
 // softirq takes over and arms again (napi_defer_hard_irqs and gro_flush_timeout).
 //
 // Approximates: interrupts wait for what a program on the core has charged; a full transmit ring
-// keeps frames in a queue without limit. Ignores: batching of doorbells, adaptive moderation,
-// sharing of a core among several channels.
+// keeps frames in a queue without limit. Ignores: batching of doorbells, adaptive moderation.
 // Likely error: a program's own work of some microseconds delays softirq, which would preempt it.
 #pragma once
 
@@ -76,6 +75,7 @@ class EthernetChannel {
   /// `plane`: of its interrupts.
   Errno open(CpuTask& task, Driver& driver, const CpuPlane* plane);
   CpuCore& core() const { return core_; }
+  std::uint32_t receive_queue() const { return receive_.number(); }
 
   /// Posts a frame; then, for all that have been, one doorbell at `at`.
   void transmit(const TransmitFrame& frame);

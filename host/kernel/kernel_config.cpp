@@ -49,6 +49,8 @@ void KernelConfig::describe(Fields& f) {
   f.field("gso", gso, "without tso: the stack handles bursts, and cuts them before the driver");
   f.field("gro", gro, "softirq merges segments that follow each other");
   f.field("lro", lro, "the NIC merges them");
+  f.field("flow_steering", flow_steering,
+          "the NIC is told to bring a connection's frames to its program's core");
   f.field("dscp", dscp, range(0, 63), "of all that TCP sends; the NIC's priority follows from it");
   f.field("queues", queues, range(1, 64), "pairs of rings, each on a core of its own");
   f.field("first_core", first_core, range(0, 1023),

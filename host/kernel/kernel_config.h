@@ -23,6 +23,7 @@ struct KernelConfig {
   bool gso = true;               ///< else the stack does, as late as it can
   bool gro = true;
   bool lro = false;
+  bool flow_steering = false;  ///< frames come to the core of the program (accelerated RFS)
   std::uint8_t dscp = 0;
   std::uint32_t queues = 1;  ///< of each direction, each on a core of its own
   std::uint32_t first_core = 0;

@@ -3,7 +3,8 @@
 // it does not hold make the core wait (KernelConfig::copy_miss); lines that are read or written
 // stand in it afterwards. Without a cache in the model every line comes from DRAM.
 //
-// No bytes and no time: the caller moves the ones and charges the other.
+// No bytes and no time: the caller moves the ones and charges the other. Ignores: the memory
+// bandwidth that copies take (MemoryConfig::cpu_traffic stands for it).
 #pragma once
 
 #include <cstdint>

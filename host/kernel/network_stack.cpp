@@ -70,7 +70,7 @@ TcpListener& NetworkStack::listen(CpuTask& task, std::uint16_t port, const Socke
                                   std::uint32_t backlog) {
   enter(task, CpuPlane::kControl);
   auto& listener = listeners_[port];
-  listener.reset(new TcpListener(*this, port, options, backlog));
+  if (!listener) listener.reset(new TcpListener(*this, port, options, backlog));
   return *listener;
 }
 
@@ -80,7 +80,20 @@ TcpSocket& NetworkStack::connect(CpuTask& task, const TcpPeer& peer, const Socke
   TcpSocket& socket = make(peer, port, options, channel_of(task.core()));
   connections_[key_of(peer.address.ip, peer.port, port)] = &socket;
   socket.connect(task);
+  if (socket.is_established()) steer(task, socket);
   return socket;
+}
+
+void NetworkStack::steer(CpuTask& task, const TcpSocket& socket) {
+  if (!config_.flow_steering) return;
+  abi::EthernetFlowRule rule;
+  rule.source = socket.peer().address.ip;
+  rule.destination = address_.ip;
+  rule.source_port = socket.peer().port;
+  rule.destination_port = socket.port();
+  rule.queue = socket.channel_->receive_queue();
+  // Without room for more rules RSS goes on.
+  if (parts_.driver.set_flow_rule(task, next_rule_, rule) == Errno::kOk) ++next_rule_;
 }
 
 TcpSocket& NetworkStack::make(const TcpPeer& peer, std::uint16_t port, const SocketOptions& options,

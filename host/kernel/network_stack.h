@@ -11,8 +11,10 @@
 // channel.
 //
 // The channel of a connection's frames is that of the core of the program that opened or accepted
-// it (XPS); on which channel frames arrive is for the NIC to say. Bursts leave in frames of what a
-// descriptor holds: two pieces of payload, so a zero-copy burst is cut every other page.
+// it (XPS); on which channel frames arrive is for the NIC to say, unless flow_steering
+// tells it, once, when a connection is there (Linux's aRFS does so whenever a program moves).
+// Bursts leave in frames of what a descriptor holds: two pieces of payload, so a zero-copy burst is
+// cut every other page.
 //
 // Approximates: IP, routing and neighbour tables are part of the costs per segment; the queueing
 // discipline takes what it gets and passes it on at once.
@@ -63,6 +65,7 @@ class NetworkStack : private SegmentReceiver {
   Errno open(CpuTask& task, const NetworkAddress& address);
   bool is_open() const { return !channels_.empty(); }
 
+  /// Again on a port: the same as before.
   TcpListener& listen(CpuTask& task, std::uint16_t port, const SocketOptions& options = {},
                       std::uint32_t backlog = 128);
   /// Returns when the connection is established or has failed.
@@ -131,6 +134,8 @@ class NetworkStack : private SegmentReceiver {
   TcpSocket& make(const TcpPeer& peer, std::uint16_t port, const SocketOptions& options,
                   EthernetChannel& channel);
   std::uint16_t free_port();
+  /// With flow_steering: the connection's frames come to its channel from now on.
+  void steer(CpuTask& task, const TcpSocket& socket);
   /// Of a full burst.
   std::uint32_t burst_of(std::uint32_t segment_size) const;
   const InterruptConfig& interrupt_config() const { return parts_.interrupts.config(); }
@@ -150,6 +155,7 @@ class NetworkStack : private SegmentReceiver {
   KernelContext* context_ = nullptr;
   Time last_timer_ = Time::never();
   std::uint16_t next_port_ = 32768;
+  std::uint32_t next_rule_ = 0;
   std::uint16_t identification_ = 0;
   std::vector<std::uint8_t> scratch_;
   Counts counts_;

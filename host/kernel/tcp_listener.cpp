@@ -15,6 +15,7 @@ TcpSocket& TcpListener::accept(CpuTask& task) {
   TcpSocket& socket = *ready_.take();
   socket.listener_ = nullptr;
   socket.channel_ = &stack_.channel_of(task.core());
+  stack_.steer(task, socket);
   return socket;
 }
 

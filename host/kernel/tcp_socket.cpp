@@ -17,6 +17,7 @@ TcpSocket::TcpSocket(NetworkStack& stack, const TcpConfig& config, const TcpConn
     : stack_(stack),
       options_(options),
       peer_(peer),
+      port_(ends.local_port),
       channel_(&channel),
       arrives_(&channel),
       sends_(stack.parts_.frames, config.send_buffer),

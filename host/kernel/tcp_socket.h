@@ -69,6 +69,7 @@ class TcpSocket : private TcpUser {
   const TcpConnection& connection() const { return connection_; }
   const SocketOptions& options() const { return options_; }
   const TcpPeer& peer() const { return peer_; }
+  std::uint16_t port() const { return port_; }
 
  private:
   friend class NetworkStack;
@@ -105,6 +106,7 @@ class TcpSocket : private TcpUser {
   NetworkStack& stack_;
   SocketOptions options_;
   TcpPeer peer_;
+  std::uint16_t port_;
   EthernetChannel* channel_;  ///< frames leave there, and timers run on its core
   EthernetChannel* arrives_;  ///< frames came there the last time
   SendStore sends_;

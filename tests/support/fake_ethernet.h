@@ -33,6 +33,7 @@ class FakeEthernet : public FakeEthernetQueues {
   std::function<Fate(const Frame&)> fate;
   /// Of the receive queues, in the order of their creation.
   std::function<std::size_t(const FrameHeaders&)> steer;
+  std::vector<abi::EthernetFlowRule> rules;  ///< go before
   FakeEthernet* peer = nullptr;
 
   std::vector<abi::EthernetTransmitDescriptor> sent;  ///< as the driver wrote them
@@ -50,6 +51,7 @@ class FakeEthernet : public FakeEthernetQueues {
     if (queue.context.direction == abi::EthernetDirection::kTransmit)
       scheduler_.at(scheduler_.now() + read_latency, call<&FakeEthernet::fetch>(this, number));
   }
+  void set_rule(const abi::EthernetFlowRule& rule) override { rules.push_back(rule); }
   void arm(std::uint32_t number, std::uint32_t consumer) override {
     Queue& queue = queues_[number];
     queue.armed = true;
@@ -166,10 +168,17 @@ class FakeEthernet : public FakeEthernetQueues {
   }
   void arrive(std::uint64_t index) { peer->receive(frames[index]); }
 
+  std::uint32_t queue_for(const FrameHeaders& headers) const {
+    for (const abi::EthernetFlowRule& rule : rules)
+      if (rule.source == headers.ipv4.source && rule.source_port == headers.tcp.source_port &&
+          rule.destination_port == headers.tcp.destination_port)
+        return rule.queue;
+    return receive_queues_[steer ? steer(headers) : 0];
+  }
   void receive(const Frame& frame) {
     FrameHeaders headers;
     FrameHeaders::read(frame.data(), frame.size(), frame.size(), headers);
-    const std::uint32_t number = receive_queues_[steer ? steer(headers) : 0];
+    const std::uint32_t number = queue_for(headers);
     Queue& queue = queues_[number];
     abi::EthernetReceiveCompletion entry;
     entry.bytes = static_cast<std::uint32_t>(frame.size());

@@ -31,6 +31,7 @@ class FakeEthernetQueues {
   virtual void create(std::uint32_t queue, const abi::EthernetQueueContext& context) = 0;
   virtual void doorbell(std::uint32_t queue, std::uint32_t producer) = 0;
   virtual void arm(std::uint32_t queue, std::uint32_t consumer) = 0;
+  virtual void set_rule(const abi::EthernetFlowRule& rule) = 0;
 };
 
 class FakeNic : public MmioPort {
@@ -250,6 +251,11 @@ class FakeNic : public MmioPort {
             entry.object,
             abi::EthernetQueueContext::read(
                 load<abi::EthernetQueueContext::kBytes>(entry.mailbox.value()).data()));
+        return abi::CommandStatus::kOk;
+      case abi::CommandOpcode::kSetFlowRule:
+        if (ethernet == nullptr) return abi::CommandStatus::kBadOpcode;
+        ethernet->set_rule(abi::EthernetFlowRule::read(
+            load<abi::EthernetFlowRule::kBytes>(entry.mailbox.value()).data()));
         return abi::CommandStatus::kOk;
       case abi::CommandOpcode::kModifyCq:
         moderation[entry.object] =

@@ -205,6 +205,22 @@ TEST_CASE("Frames steered to another core are softirq there, and wake the progra
                 .count())));
 }
 
+TEST_CASE("With flow steering frames come to the core of the program that accepted") {
+  KernelBenchConfig config = unmoderated();
+  config.kernel.queues = 2;
+  config.kernel.flow_steering = true;
+  Counted run(config, kBurst, {}, 1);
+  REQUIRE(run.finished);
+  REQUIRE(run.bench.b.ethernet.rules.size() == 1);
+  const abi::EthernetFlowRule& rule = run.bench.b.ethernet.rules.front();
+  CHECK(rule.queue == 3);
+  CHECK(rule.source == run.bench.a.address.ip);
+  CHECK(rule.destination == run.bench.b.address.ip);
+  CHECK(rule.destination_port == KernelBench::kPort);
+  // The handshake was on core 0, all else on core 1.
+  CHECK(run.bench.b.cores[0].data_work() < 15_us);
+}
+
 TEST_CASE("Softirq goes before a program that copies on the same core") {
   // One large message: while B's program copies, frames come; each round of polling then runs to
   // its end, so that rounds find several frames though every one interrupts.
