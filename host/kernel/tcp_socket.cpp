@@ -45,6 +45,8 @@ void TcpSocket::wait(CpuTask& task, Sleeper& sleeper, Ready ready) {
 }
 
 void TcpSocket::wake(Sleeper& sleeper) {
+  // Who polls one ring may get its frames by another.
+  if (polling_task_ != nullptr) polling_task_->wake(stack_.parts_.scheduler.now());
   if (!sleeper.is_asleep()) return;
   ++stack_.counts_.wakeups;
   stack_.in_context(*channel_, options_.plane, [&](KernelContext& context) {
@@ -249,7 +251,6 @@ void TcpSocket::failed(TcpFailure why) {
   if (listener_ != nullptr && !established_) --listener_->pending_;
   wake(reader_);
   wake(writer_);
-  if (polling_task_ != nullptr) polling_task_->wake(stack_.parts_.scheduler.now());
 }
 
 }  // namespace rnicsim
