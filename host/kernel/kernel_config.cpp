@@ -24,6 +24,8 @@ void describe_costs(KernelConfig& c, Fields& f) {
   f.field("receive_ack", c.receive_ack, cycles, "the same for an acknowledgement alone");
   f.field("skb", c.skb, cycles, "a socket buffer, allocated and freed");
   f.field("page", c.page, cycles, "a receive buffer: allocated, mapped, posted, freed");
+  f.field("cross_core", c.cross_core, cycles,
+          "a receive buffer whose bookkeeping has to come from the core that filled it in");
   f.field("slice", c.slice, cycles, "each further segment of a burst that the stack cuts");
   f.field("transmit", c.transmit, cycles, "queueing discipline, driver and descriptor of a frame");
   f.field("doorbell", c.doorbell, cycles, "an MMIO store to the NIC");

@@ -3,9 +3,10 @@
 // in cycles of the core that takes them.
 //
 // One cost is calibrated: `page`, so that a receiver with everything on and an MTU of 9000 takes
-// 0.65 cycles a byte (Cai et al., SIGCOMM 2021: 42 Gb/s on a core of 3.4 GHz). copy_miss is a
-// memcpy of 10 GB/s from beyond the cache at 3.4 GHz (8 to 12 GB/s are usual). Moderation is that
-// of mlx5e's defaults. All other costs are assumptions of the size that profiles of Linux show.
+// 0.65 cycles a byte of one core for softirq and program (Cai et al., SIGCOMM 2021: 42 Gb/s on a
+// core of 3.4 GHz). copy_miss is a memcpy of 10 GB/s from beyond the cache at 3.4 GHz (8 to 12 GB/s
+// are usual). Moderation is that of mlx5e's defaults. All other costs are assumptions of the size
+// that profiles of Linux show.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,8 @@ struct KernelConfig {
   Cycles receive_segment{1600};
   Cycles receive_ack{1000};
   Cycles skb{150};
-  Cycles page{600};
+  Cycles page{500};
+  Cycles cross_core{150};
   Cycles slice{200};
   Cycles transmit{350};
   Cycles doorbell{140};

@@ -172,9 +172,13 @@ std::uint64_t TcpSocket::copy_out(CpuTask& task, PageTable& pages, VirtualAddres
   const std::uint64_t position = connection_.consumed();
   const std::uint64_t n = std::min({bytes, connection_.available(), kStretch});
   Cycles waits(0);
+  std::uint64_t buffers = 0;
   receives_.for_each(position, n, [&](PhysicalAddress from, std::uint64_t piece) {
     waits += stack_.copy_.read(from, piece);
+    ++buffers;
   });
+  if (&arrives_->core() != &task.core())
+    task.charge(options_.plane, CpuCategory::kSocketBuffers, stack_.config_.cross_core * buffers);
   copy_stretch(task, n, waits);
   if (!options_.elided) {
     Memory& memory = stack_.parts_.memory;
