@@ -31,12 +31,14 @@ void CommandChannel::unlock(CpuTask& task) {
 }
 
 abi::CommandStatus CommandChannel::execute(CpuTask& task, abi::CommandOpcode opcode,
-                                           std::uint32_t object, PhysicalAddress mailbox) {
+                                           std::uint32_t object, PhysicalAddress mailbox,
+                                           std::uint8_t modifier) {
   lock(task);
   task.run(CpuPlane::kControl, CpuCategory::kDoorbell, config_.command);
   std::uint8_t image[abi::CommandEntry::kBytes];
   abi::CommandEntry entry;
   entry.opcode = opcode;
+  entry.modifier = modifier;
   entry.object = object;
   entry.mailbox = mailbox;
   entry.hardware_owned = true;

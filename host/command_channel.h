@@ -28,7 +28,7 @@ class CommandChannel {
   void open(CpuTask& task, PhysicalAddress entry);
   /// Returns when the NIC has executed the command.
   abi::CommandStatus execute(CpuTask& task, abi::CommandOpcode opcode, std::uint32_t object,
-                             PhysicalAddress mailbox = {});
+                             PhysicalAddress mailbox = {}, std::uint8_t modifier = 0);
   /// Also guards a mailbox that commands share.
   void lock(CpuTask& task);
   void unlock(CpuTask& task);

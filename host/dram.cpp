@@ -11,7 +11,7 @@ Dram::Dram(BitRate bandwidth, std::uint32_t channels, Bytes interleave)
       channels_(channels,
                 Serialiser(BitRate(bandwidth.numerator(), bandwidth.denominator() * channels))) {}
 
-Dram::Span Dram::move(Time arrival, std::uint64_t address, Bytes bytes) {
+Dram::Span Dram::move_part(Time arrival, std::uint64_t address, Bytes bytes) {
   const std::uint64_t lines = divide_up(bytes.count(), kLineBytes);
   Span span;
   if (channels_.size() == 1) {
@@ -21,11 +21,14 @@ Dram::Span Dram::move(Time arrival, std::uint64_t address, Bytes bytes) {
     span = move_over_channels(arrival, address, lines);
   }
   lines_moved_ += Bytes(lines * kLineBytes);
+  return span;
+}
+
+void Dram::count_request(Time arrival, const Span& span) {
   waited_ += span.start - arrival;
   while (!ends_.empty() && ends_.front() <= arrival) ends_.pop();
   ends_.push(span.end);
   most_ = std::max(most_, ends_.size());
-  return span;
 }
 
 Dram::Span Dram::move_over_channels(Time arrival, std::uint64_t address, std::uint64_t lines) {
@@ -47,7 +50,7 @@ void Dram::report(const MetricScope& scope) const {
   scope.time("busy", ByteTime(bandwidth_).of(lines_moved_),
              "time that DMA occupied the memory's bandwidth");
   scope.time("stalled.bandwidth", waited_, "time that DMA requests waited for bandwidth");
-  scope.count("occupancy.max", most_, "most DMA accesses under way or waiting for bandwidth");
+  scope.count("occupancy.max", most_, "most DMA requests under way or waiting for bandwidth");
 }
 
 }  // namespace rnicsim

@@ -7,9 +7,11 @@
 // Approximates: what CPUs take (MemoryConfig::cpu_traffic) lowers the bandwidth evenly; that a busy
 // channel also answers later is missing, so latency at high CPU load comes out too low.
 //
-// Metrics: occupancy.max counts accesses that have arrived and are not through the bandwidth. A
-// write is asked for at its last byte, so one that was through between its first byte and then is
-// not seen beside it.
+// Metrics count requests, also where a cache sends single lines of one here: stalled.bandwidth is
+// the time from a request's arrival to the start of its first line here, occupancy.max counts
+// requests that have arrived and are not through the bandwidth (those that a cache answers whole
+// are neither). A write is asked for at its last byte, so one that was through between its first
+// byte and then is not seen beside it.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,15 @@ class Dram {
     Time start;  ///< of the first line
     Time end;    ///< all lines are through
   };
-  Span move(Time arrival, std::uint64_t address, Bytes bytes);
+  /// A request whole.
+  Span move(Time arrival, std::uint64_t address, Bytes bytes) {
+    const Span span = move_part(arrival, address, bytes);
+    count_request(arrival, span);
+    return span;
+  }
+  /// Some of its lines; the caller says when it is complete.
+  Span move_part(Time arrival, std::uint64_t address, Bytes bytes);
+  void count_request(Time arrival, const Span& span);
   void report(const MetricScope& scope) const;
 
  private:

@@ -94,8 +94,9 @@ Driver::Driver(const DriverConfig& config, std::uint16_t nic, Memory& memory,
       frames_(frames),
       commands_(config_, memory, mmio),
       registration_(config_, memory, frames, commands_, guard, probe_),
+      paging_(config_, registration_, mmio, probe_),
       shared_receives_(config_, memory, frames, commands_),
-      events_(config_, memory, frames, mmio, commands_, interrupts) {}
+      events_(config_, memory, frames, mmio, commands_, interrupts, paging_) {}
 
 Errno Driver::allocate_tables() {
   tables_.log_qps = config_.log_qps;
@@ -354,6 +355,7 @@ void Driver::report(const MetricScope& scope) const {
   scope.count("commands", commands_.executed(), "commands that the NIC executed");
   scope.count("events", events_.events(), "entries of the event queue handled");
   scope.count("regions", registration_.regions(), "memory regions registered at the end");
+  paging_.report(scope);
   scope.child("translation_table")
       .bytes("bytes", registration_.table_bytes(), "translation tables in host RAM at the end");
 }

@@ -7,10 +7,10 @@
 //
 // Models: protection domains, completion queues, queue pairs with their states (IBTA 10.3.1) and
 // modify by command (only attributes that the transport has), memory regions and windows
-// (memory_registration), shared receive queues (shared_receives), events (driver_event_queue).
-// Ignores: resizing, address handles,
-// per-process protection of objects. Rings are physically contiguous kernel memory that the process
-// maps, so they need no translation table of their own (mlx5 pages them).
+// (memory_registration, demand_paging), shared receive queues (shared_receives), events
+// (driver_event_queue). Ignores: resizing, address handles, per-process protection of objects.
+// Rings are physically contiguous kernel memory that the process maps, so they need no translation
+// table of their own (mlx5 pages them).
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 
 #include "host/command_channel.h"
 #include "host/cpu_core.h"
+#include "host/demand_paging.h"
 #include "host/driver_config.h"
 #include "host/driver_event_queue.h"
 #include "host/frame_allocator.h"
@@ -122,7 +123,7 @@ class Driver {
   std::uint16_t nic() const { return nic_; }
   /// Where the NIC's tables stand in host RAM.
   const abi::HcaTables& tables() const { return tables_; }
-  /// kRegisterPin, kRegisterTable, kRegisterKey.
+  /// kRegisterPin, kRegisterTable, kRegisterKey, kPagesBrought.
   Probe& probe() { return probe_; }
   /// Under `scope`, below its NIC as there is one instance for each ("host.A.nic0.driver"):
   /// commands, regions, translation_table.bytes.
@@ -143,6 +144,7 @@ class Driver {
   CommandChannel commands_;
   Probe probe_;
   MemoryRegistration registration_;
+  DemandPaging paging_;
   SharedReceives shared_receives_;
   DriverEventQueue events_;
   abi::HcaTables tables_;

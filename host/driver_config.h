@@ -4,6 +4,9 @@
 // Registration: published cost models are linear, fixed + per page. Here the fixed part is syscall
 // + the three per_region values + the command's round trip through the NIC, which the model finds
 // by itself; the part per page is pin_per_page + table_per_page.
+// A page fault of the NIC (host/demand_paging) costs `fault` and as much per page. `fault` is an
+// assumption, 3 us at 3.5 GHz for waking a kernel thread and looking the region up; `fault_ahead`
+// is MAX_PREFETCH_LEN of Linux' mlx5 driver (drivers/infiniband/hw/mlx5/odp.c).
 #pragma once
 
 #include <cstdint>
@@ -39,7 +42,9 @@ struct DriverConfig {
   Cycles key_per_region{13950};  ///< the key entry and the bookkeeping of the region
   Cycles create_object{5000};    ///< a queue pair or completion queue: rings and contexts
   Cycles event{350};             ///< the interrupt handler: one entry, waking whom it concerns
-  Cycles event_arm{210};         ///< the interrupt handler: last look, consumer index, MMIO store
+  Cycles fault{10500};           ///< a page fault of the NIC: a worker wakes, takes the locks
+  Bytes fault_ahead{4 * 1024 * 1024};  ///< of a message, that one page fault brings in at most
+  Cycles event_arm{210};  ///< the interrupt handler: last look, consumer index, MMIO store
 
   void describe(Fields& fields);
 };

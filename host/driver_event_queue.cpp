@@ -79,7 +79,9 @@ void DriverEventQueue::entry_handled() {
   const abi::Eqe entry = load_entry();
   ++consumer_;
   const auto at = channels_.find(key(entry.type, entry.object));
-  if (at != channels_.end())
+  if (entry.type == abi::EventType::kPageFault)
+    paging_.fault(entry, *core_);
+  else if (at != channels_.end())
     at->second->deliver({entry.type, entry.object, {}}, core_->scheduler().now());
   handle_next();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The driver's event queue: a ring in kernel memory that the NIC fills (model/nic_abi), and the
-// interrupt handler that empties it, gives each event to the channel of its object and arms the
-// queue again.
+// interrupt handler that empties it, gives each event to the channel of its object (page faults to
+// demand_paging) and arms the queue again.
 //
 // One for each driver, made when a program first asks for events, its vector on that program's
 // core: what happens before is not reported. Models: cycles per entry and for arming (an MMIO
@@ -15,6 +15,7 @@
 
 #include "host/command_channel.h"
 #include "host/cpu_core.h"
+#include "host/demand_paging.h"
 #include "host/driver_config.h"
 #include "host/event_channel.h"
 #include "host/frame_allocator.h"
@@ -32,13 +33,15 @@ class DriverEventQueue {
   static constexpr std::uint8_t kLogEntries = 10;
 
   DriverEventQueue(const DriverConfig& config, Memory& memory, FrameAllocator& frames,
-                   MmioPort& mmio, CommandChannel& commands, InterruptController& interrupts)
+                   MmioPort& mmio, CommandChannel& commands, InterruptController& interrupts,
+                   DemandPaging& paging)
       : config_(config),
         memory_(memory),
         frames_(frames),
         mmio_(mmio),
         commands_(commands),
-        interrupts_(interrupts) {}
+        interrupts_(interrupts),
+        paging_(paging) {}
 
   /// `mailbox`: guarded by the command channel's lock. Once; later calls only wait for its end.
   Errno open(CpuTask& task, PhysicalAddress mailbox);
@@ -69,6 +72,7 @@ class DriverEventQueue {
   MmioPort& mmio_;
   CommandChannel& commands_;
   InterruptController& interrupts_;
+  DemandPaging& paging_;
   PhysicalAddress ring_;
   CpuCore* core_ = nullptr;
   std::uint32_t consumer_ = 0;

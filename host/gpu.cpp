@@ -87,13 +87,18 @@ PcieSpan Gpu::read(const PcieSpan& request, Bytes bytes, Bytes link_bytes, DmaPu
   return link_out_.carry(bar_reads_.carry(data, bytes), link_bytes).later(config_.link_latency);
 }
 
-Time Gpu::copy(Time at, Bytes bytes) {
+Gpu::Copy Gpu::copy(Time at, Bytes bytes) {
   const Time begin = std::max(at + config_.copy_launch, copies_.free_at());
   const Time end = copies_.send(begin, bytes);
   ++copy_count_;
   copied_ += bytes;
   copying_ += end - begin;
-  return end;
+  return {begin, end};
+}
+
+void Gpu::delay_copy(Time end, Time by) {
+  copies_.send(end, Bytes());
+  copying_ += by;
 }
 
 void Gpu::report(const MetricScope& scope) const {

@@ -3,7 +3,7 @@
 //
 // Connects to: host/pcie_route, over which NICs read and write its memory (GPUDirect RDMA);
 // host/page_table, which maps its memory into a process; programs that stage through host memory
-// (copy_*).
+// (host/gpu_copy).
 // Models: the GPU's own link, the rates at which its BAR takes writes and answers reads (reading is
 // the slower of the two on every GPU measured), latency to and from its memory, physical pages of
 // 2 MiB in the order of allocation, one copy engine in order with a launch latency, the price of
@@ -65,8 +65,8 @@ class Gpu {
   void load(PhysicalAddress from, std::uint8_t* to, std::size_t bytes) const {
     memory_.load(local(from), to, bytes);
   }
-  void store(PhysicalAddress to, const std::uint8_t* from, std::size_t bytes) {
-    memory_.store(local(to), from, bytes);
+  void poke(PhysicalAddress to, const std::uint8_t* from, std::size_t bytes) {
+    memory_.poke(local(to), from, bytes);
   }
 
   /// A write that is at the GPU's port: when its bytes have reached the BAR. They are visible
@@ -75,8 +75,15 @@ class Gpu {
   /// The data of a read request that is at the GPU's port, at the port again.
   PcieSpan read(const PcieSpan& request, Bytes bytes, Bytes link_bytes, DmaPurpose purpose);
 
-  /// A copy that a program launches at `at`: when it has ended.
-  Time copy(Time at, Bytes bytes);
+  struct Copy {
+    Time begin;  ///< of its first byte
+    Time end;
+  };
+  /// A copy that a program launches at `at`, as fast as the copy engine makes it.
+  Copy copy(Time at, Bytes bytes);
+  /// Host memory was slower: the last one ends at `end`, and no other begins before that.
+  void delay_copy(Time end, Time by);
+  Time copy_time(Bytes bytes) const { return copies_.byte_time().of(bytes); }
   /// How long a core takes for its own loads or stores.
   Time cpu_load(Bytes bytes) const { return ByteTime(config_.cpu_load_rate).of(bytes); }
   Time cpu_store(Bytes bytes) const { return ByteTime(config_.cpu_store_rate).of(bytes); }

@@ -54,6 +54,7 @@ void Host::route(unsigned nic) {
   for (std::size_t g = 0; g < gpus_.size(); ++g) peers.push_back({gpus_[g].get(), below("gpu", g)});
   routes_.push_back(std::make_unique<PcieRoute>(below("nic", nic) ? all : nullptr, all,
                                                 root_complex_, std::move(peers)));
+  routes_.back()->set_iommu(iommu_.get());
   links_[nic]->set_route(routes_.back().get());
 }
 
@@ -88,7 +89,11 @@ void Host::report(const MetricScope& scope) {
   memory.bytes("kernel_in_use", frames_.kernel_in_use(),
                "contiguous kernel memory in use at the end");
   if (iommu_ != nullptr) iommu_->report(scope.child("iommu"));
-  if (exerciser_link_ != nullptr) exerciser_link_->report(scope.child("exerciser").child("pcie"));
+  if (exerciser_link_ != nullptr) {
+    const MetricScope link = scope.child("exerciser").child("pcie");
+    exerciser_link_->report(link);
+    exerciser_link_->report_link_layer(link);
+  }
   for (std::size_t i = 0; i < gpus_.size(); ++i)
     gpus_[i]->report(scope.child("gpu" + std::to_string(i)));
   if (switch_) switch_->report(scope.child("pcie_switch"));

@@ -19,6 +19,22 @@ BitRate left_by_cpus(const MemoryConfig& config) {
   return BitRate(all > taken ? all - taken : 0);
 }
 
+/// What a cache sends to DRAM of one request.
+class Parts {
+ public:
+  Dram::Span add(const Dram::Span& part) {
+    whole_.start = std::min(whole_.start, part.start);
+    whole_.end = std::max(whole_.end, part.end);
+    return part;
+  }
+  void count(Dram& dram, Time arrival) const {
+    if (whole_.end != Time()) dram.count_request(arrival, whole_);
+  }
+
+ private:
+  Dram::Span whole_{Time::never(), Time()};
+};
+
 /// DMA writes that stay in the cache, or all if there is none or DDIO is off.
 Time least_latency_of_writes(const MemoryConfig& config) {
   const bool cached = config.cache.size != Bytes() && config.cache.ddio_ways != 0;
@@ -43,6 +59,8 @@ void MemoryConfig::describe(Fields& fields) {
                "consecutive bytes on one channel before the next");
   fields.field("cpu_traffic", cpu_traffic, range(BitRate(), BitRate::gbps(100000)),
                "of each node's `bandwidth`, what CPUs take for themselves");
+  fields.field("shared_with_copies", shared_with_copies,
+               "copies of programs between this memory and a GPU take their part of `bandwidth`");
   fields.object("cache", cache, "last-level cache that DMA meets");
   fields.object("numa", numa, "nodes");
   fields.check(cpu_traffic == BitRate() || left_by_cpus(*this).numerator() != 0, "cpu_traffic",
@@ -133,6 +151,21 @@ void Memory::poke(PhysicalAddress to, const std::uint8_t* from, std::size_t byte
 Memory::Access Memory::time_read(Time arrival, PhysicalAddress address, Bytes bytes,
                                  DmaPurpose purpose, bool snoop) {
   read_[static_cast<unsigned>(purpose)] += bytes;
+  return read_from(arrival, address, bytes, snoop);
+}
+
+Memory::Access Memory::time_write(Time arrival, PhysicalAddress address, Bytes bytes,
+                                  DmaPurpose purpose, bool snoop) {
+  written_[static_cast<unsigned>(purpose)] += bytes;
+  return write_to(arrival, address, bytes, snoop);
+}
+
+Memory::Access Memory::time_copy(bool write, Time arrival, PhysicalAddress address, Bytes bytes) {
+  (write ? copied_to_ : copied_from_) += bytes;
+  return write ? write_to(arrival, address, bytes, true) : read_from(arrival, address, bytes, true);
+}
+
+Memory::Access Memory::read_from(Time arrival, PhysicalAddress address, Bytes bytes, bool snoop) {
   if (!by_address_) {
     const Dram::Span span = dram_[0].move(arrival, address.value(), bytes);
     const Time latency = config_.read_latency;
@@ -155,12 +188,14 @@ Memory::Access Memory::read_lines(Dram& dram, Time arrival, std::uint64_t addres
             config_.read_latency};
   }
   Access access{Time::never(), Time(), config_.cache.read_latency};
+  Parts parts;
   const std::uint64_t begin = address / kLineBytes;
   for (std::uint64_t line = begin; line * kLineBytes < address + bytes.count(); ++line) {
     Time first = arrival + config_.cache.read_latency;
     Time last = first;
     if (!cache_->read(line)) {
-      const Dram::Span span = dram.move(arrival, line * kLineBytes, Bytes(kLineBytes));
+      const Dram::Span span =
+          parts.add(dram.move_part(arrival, line * kLineBytes, Bytes(kLineBytes)));
       first = span.start + config_.read_latency;
       last = span.end + config_.read_latency;
       access.latency = config_.read_latency;
@@ -168,12 +203,11 @@ Memory::Access Memory::read_lines(Dram& dram, Time arrival, std::uint64_t addres
     if (line == begin) access.first = first;
     access.last = std::max(access.last, last);
   }
+  parts.count(dram, arrival);
   return access;
 }
 
-Memory::Access Memory::time_write(Time arrival, PhysicalAddress address, Bytes bytes,
-                                  DmaPurpose purpose, bool snoop) {
-  written_[static_cast<unsigned>(purpose)] += bytes;
+Memory::Access Memory::write_to(Time arrival, PhysicalAddress address, Bytes bytes, bool snoop) {
   if (!by_address_) {
     const Dram::Span span = dram_[0].move(arrival, address.value(), bytes);
     return {span.start, span.end + config_.write_latency, config_.write_latency};
@@ -197,6 +231,7 @@ Memory::Access Memory::write_lines(Dram& dram, Time arrival, std::uint64_t addre
   using Landing = LastLevelCache::Landing;
   const LastLevelCacheConfig& cache = config_.cache;
   Access access{arrival, Time(), Time()};
+  Parts parts;
   for (std::uint64_t line = address / kLineBytes; line * kLineBytes < address + bytes.count();
        ++line) {
     const LastLevelCache::Write write = cache_->write(line);
@@ -204,14 +239,16 @@ Memory::Access Memory::write_lines(Dram& dram, Time arrival, std::uint64_t addre
     Time through = arrival;
     if (write.landing == Landing::kDisplaced) {
       latency += cache.eviction_latency;
-      through = dram.move(arrival, write.displaced * kLineBytes, Bytes(kLineBytes)).start;
+      through =
+          parts.add(dram.move_part(arrival, write.displaced * kLineBytes, Bytes(kLineBytes))).start;
     } else if (write.landing == Landing::kPassed) {
       latency = config_.write_latency;
-      through = dram.move(arrival, line * kLineBytes, Bytes(kLineBytes)).end;
+      through = parts.add(dram.move_part(arrival, line * kLineBytes, Bytes(kLineBytes))).end;
     }
     access.latency = std::max(access.latency, latency);
     access.last = std::max(access.last, through + latency);
   }
+  parts.count(dram, arrival);
   return access;
 }
 
@@ -243,6 +280,10 @@ void Memory::report(const MetricScope& scope) const {
     const std::string purpose = name_of(static_cast<DmaPurpose>(i));
     scope.bytes("read." + purpose, read_[i], "bytes read by DMA");
     scope.bytes("written." + purpose, written_[i], "bytes written by DMA");
+  }
+  if (config_.shared_with_copies) {
+    scope.bytes("copied_from", copied_from_, "bytes that copies to a GPU read");
+    scope.bytes("copied_to", copied_to_, "bytes that copies from a GPU wrote");
   }
   if (dram_.size() == 1) dram_[0].report(scope);
   for (std::size_t node = 0; dram_.size() > 1 && node < dram_.size(); ++node)

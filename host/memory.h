@@ -9,7 +9,9 @@
 // on the node of its first byte. Ignores: partial-line writes (read-modify-write), the bandwidth
 // of the cache itself. Likely error: the latencies' sum is calibrated, each alone is an assumption.
 // CPU accesses through `load`/`store` move bytes only; their time is the CPU core's business. A
-// `store` leaves its lines in the cache; `poke` does not.
+// `store` leaves its lines in the cache; `poke` does not. With `shared_with_copies` what programs
+// copy between here and a GPU takes its part of the bandwidth as DMA does (host/gpu_copy); copies
+// of a payload into a work request do not: what they read is in a core's own cache.
 #pragma once
 
 #include <array>
@@ -42,6 +44,7 @@ struct MemoryConfig {
   std::uint32_t channels = 1;          ///< of each node, sharing `bandwidth`
   Bytes channel_interleave{256};
   BitRate cpu_traffic;  ///< of `bandwidth`, what CPUs take for themselves
+  bool shared_with_copies = false;
   LastLevelCacheConfig cache;
   NumaConfig numa;
   void describe(Fields& fields);
@@ -70,6 +73,8 @@ class Memory {
                    bool snoop = true);
   Access time_write(Time arrival, PhysicalAddress address, Bytes bytes, DmaPurpose purpose,
                     bool snoop = true);
+  /// The same for a piece of a copy that a CPU or a GPU makes on the devices' node.
+  Access time_copy(bool write, Time arrival, PhysicalAddress address, Bytes bytes);
   /// No write is visible sooner after its last byte.
   Time least_write_latency() const { return least_write_latency_; }
   /// Whether addresses matter: with the defaults all are alike.
@@ -99,6 +104,8 @@ class Memory {
     Callback callback;
   };
 
+  Access read_from(Time arrival, PhysicalAddress address, Bytes bytes, bool snoop);
+  Access write_to(Time arrival, PhysicalAddress address, Bytes bytes, bool snoop);
   Access read_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes, bool snoop);
   Access write_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes, bool snoop);
   const std::uint8_t* frame(std::uint64_t number) const;
@@ -117,6 +124,8 @@ class Memory {
   std::uint64_t frames_ = 0;
   std::array<Bytes, kDmaPurposes> read_{};
   std::array<Bytes, kDmaPurposes> written_{};
+  Bytes copied_from_;
+  Bytes copied_to_;
 };
 
 }  // namespace rnicsim

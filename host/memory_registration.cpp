@@ -35,13 +35,20 @@ Result<MemoryRegion> MemoryRegistration::add(CpuTask& task, PageTable& pages, Pd
   const unsigned log_page = log_of(mapping->page_size);
   const std::uint64_t page_count =
       ((address.value() + length - 1) >> log_page) - (address.value() >> log_page) + 1;
-  task.run(kPlane, CpuCategory::kPinning,
-           config_.pin_per_region + config_.pin_per_page * page_count);
-  report(task, ProbeKind::kRegisterPin, begin, page_count << log_page);
+  const bool on_demand = access.allows(AccessFlags::kOnDemand);
+  if (on_demand && mapping->gpu != nullptr) {
+    pages.unpin(address);
+    return Errno::kInvalid;
+  }
+  const std::uint64_t pages_here = on_demand ? 0 : page_count;
+  if (!on_demand)
+    task.run(kPlane, CpuCategory::kPinning,
+             config_.pin_per_region + config_.pin_per_page * page_count);
+  report(task, ProbeKind::kRegisterPin, begin, pages_here << log_page);
 
   begin = task.now();
   task.run(kPlane, CpuCategory::kTableBuilding,
-           config_.table_per_region + config_.table_per_page * page_count);
+           config_.table_per_region + config_.table_per_page * pages_here);
   const std::uint32_t index = take_index();
   if (index == 0) {
     pages.unpin(address);
@@ -49,6 +56,8 @@ Result<MemoryRegion> MemoryRegistration::add(CpuTask& task, PageTable& pages, Pd
   }
   Region& region = by_index_[index];
   region.page_count = page_count;
+  region.pages_here = pages_here;
+  region.on_demand = on_demand;
   region.pages = &pages;
   region.address = address;
   if (!build_table(region, *mapping)) {
@@ -75,7 +84,8 @@ Result<MemoryRegion> MemoryRegistration::add(CpuTask& task, PageTable& pages, Pd
   const std::uint64_t offset = address.value() & ((1ULL << log_page) - 1);
   guard_.add(index, access, frames, offset, length);
   write_key(index, entry);
-  if (commands_.execute(task, abi::CommandOpcode::kEnableKey, index) != abi::CommandStatus::kOk) {
+  if (commands_.execute(task, abi::CommandOpcode::kEnableKey, index, {}, on_demand ? 1 : 0) !=
+      abi::CommandStatus::kOk) {
     write_invalid_key(entry.key);
     guard_.remove(index, frames);
     free_table(region);
@@ -112,7 +122,7 @@ Errno MemoryRegistration::remove(CpuTask& task, MemoryKey key) {
   if (status != abi::CommandStatus::kOk) return Errno::kIo;
   guard_.remove(index, frames_of(region, *region.pages->find(region.address, Bytes(1))));
   free_table(region);
-  task.run(kPlane, CpuCategory::kPinning, config_.unpin_per_page * region.page_count);
+  task.run(kPlane, CpuCategory::kPinning, config_.unpin_per_page * region.pages_here);
   region.pages->unpin(region.address);
   give_index(index);
   --regions_;
@@ -207,7 +217,8 @@ bool MemoryRegistration::build_table(Region& region, const PageTable::Mapping& m
   region.levels = 0;
   do {
     std::vector<PhysicalAddress> level;
-    const bool complete = region.levels < kMaxLevels && write_level(entries, level);
+    const bool present = region.levels != 0 || !region.on_demand;
+    const bool complete = region.levels < kMaxLevels && write_level(entries, present, level);
     region.table.insert(region.table.end(), level.begin(), level.end());
     if (!complete) {
       free_table(region);
@@ -226,7 +237,7 @@ void MemoryRegistration::free_table(Region& region) {
   region.table.clear();
 }
 
-bool MemoryRegistration::write_level(const std::vector<PhysicalAddress>& entries,
+bool MemoryRegistration::write_level(const std::vector<PhysicalAddress>& entries, bool present,
                                      std::vector<PhysicalAddress>& out) {
   for (std::size_t done = 0; done < entries.size(); done += kTableEntries) {
     const auto page = frames_.allocate_kernel(Bytes(abi::kTablePageBytes));
@@ -235,11 +246,59 @@ bool MemoryRegistration::write_level(const std::vector<PhysicalAddress>& entries
     ++table_pages_;
     std::uint8_t image[abi::kTablePageBytes] = {};
     const std::size_t count = std::min<std::size_t>(kTableEntries, entries.size() - done);
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; present && i < count; ++i)
       abi::TableEntry{true, entries[done + i]}.write(image + i * abi::kTableEntryBytes);
     memory_.store(*page, image, sizeof image);
   }
   return true;
+}
+
+/// The lowest level's pages stand first in `table`.
+PhysicalAddress MemoryRegistration::table_entry(const Region& region, std::uint64_t page) const {
+  return PhysicalAddress(region.table[page >> abi::kTableEntriesLog].value() +
+                         (page & (kTableEntries - 1)) * abi::kTableEntryBytes);
+}
+
+/// visit(where the page's entry stands, the page) of each; returns how many.
+template <class Visit>
+std::uint64_t MemoryRegistration::for_each_absent(MemoryKey key, VirtualAddress address,
+                                                  std::uint64_t bytes, Visit visit) {
+  const Region* region = find(key.index());
+  if (region == nullptr || !region->on_demand || region->variant != key.variant() || bytes == 0 ||
+      address < region->address)
+    return 0;
+  const PageTable::Mapping& mapping = *region->pages->find(region->address, Bytes(1));
+  const unsigned log_page = log_of(mapping.page_size);
+  const std::uint64_t base = region->address.value() >> log_page;
+  const std::uint64_t first = (address.value() >> log_page) - base;
+  const std::uint64_t last = ((address.value() + bytes - 1) >> log_page) - base;
+  std::uint64_t absent = 0;
+  for (std::uint64_t page = first; page <= last && page < region->page_count; ++page) {
+    const PhysicalAddress entry = table_entry(*region, page);
+    std::uint8_t image[abi::kTableEntryBytes];
+    memory_.load(entry, image, sizeof image);
+    if (abi::TableEntry::read(image).present) continue;
+    ++absent;
+    visit(entry, mapping.frames[mapping.page_of(region->address) + page]);
+  }
+  return absent;
+}
+
+std::uint64_t MemoryRegistration::absent(MemoryKey key, VirtualAddress address,
+                                         std::uint64_t bytes) {
+  return for_each_absent(key, address, bytes, [](PhysicalAddress, PhysicalAddress) {});
+}
+
+std::uint64_t MemoryRegistration::bring_in(MemoryKey key, VirtualAddress address,
+                                           std::uint64_t bytes) {
+  const std::uint64_t pages =
+      for_each_absent(key, address, bytes, [this](PhysicalAddress entry, PhysicalAddress page) {
+        std::uint8_t image[abi::kTableEntryBytes];
+        abi::TableEntry{true, page}.write(image);
+        memory_.store(entry, image, sizeof image);
+      });
+  if (pages != 0) by_index_[key.index()].pages_here += pages;
+  return pages;
 }
 
 void MemoryRegistration::write_key(std::uint32_t index, const abi::KeyEntry& entry) {

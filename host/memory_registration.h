@@ -17,8 +17,12 @@
 // NIC refuses to forget a region that has windows; its entry is then put back, but meanwhile an
 // access to the region may have been refused. The guard knows nothing of windows: they lie within
 // regions.
-// Ignores: on-demand paging, physically contiguous shortcuts (a region of one page still has a
-// table). lkey and rkey are the same key, as on mlx5.
+// A region paged on demand (AccessFlags::kOnDemand, as IBV_ACCESS_ON_DEMAND) is registered without
+// pinning, with a table that has no page present; host/demand_paging brings pages in when the NIC
+// asks for them. The guard knows all its frames from the beginning: where an absent page is, the
+// NIC cannot know. Its pages stay until it is deregistered (the kernel may take them away any
+// time). Ignores: physically contiguous shortcuts (a region of one page still has a table). lkey
+// and rkey are the same key, as on mlx5.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +68,11 @@ class MemoryRegistration {
   /// mapping. ENOMEM: no key or no table page left.
   Result<MemoryRegion> add(CpuTask& task, PageTable& pages, PdNumber pd, VirtualAddress address,
                            std::uint64_t length, AccessFlags access);
+  /// Pages of the range that the region of `key` has not yet, if it is paged on demand; what is
+  /// outside the region does not count.
+  std::uint64_t absent(MemoryKey key, VirtualAddress address, std::uint64_t bytes);
+  /// Puts them into its table; returns how many they were.
+  std::uint64_t bring_in(MemoryKey key, VirtualAddress address, std::uint64_t bytes);
   /// EINVAL: no such key. EBUSY: memory windows are bound to it.
   Errno remove(CpuTask& task, MemoryKey key);
 
@@ -79,9 +88,11 @@ class MemoryRegistration {
   struct Region {
     bool used = false;
     bool window = false;
+    bool on_demand = false;
     std::uint8_t variant = 0;
     std::uint8_t levels = 0;
     std::uint64_t page_count = 0;
+    std::uint64_t pages_here = 0;  ///< present in the table
     PageTable* pages = nullptr;
     VirtualAddress address;
     std::vector<PhysicalAddress> table;  ///< all its pages, the root last
@@ -94,8 +105,13 @@ class MemoryRegistration {
   Region* find(std::uint32_t index);
   void give_index(std::uint32_t index);
   bool build_table(Region& region, const PageTable::Mapping& mapping);
+  PhysicalAddress table_entry(const Region& region, std::uint64_t page) const;
+  template <class Visit>
+  std::uint64_t for_each_absent(MemoryKey key, VirtualAddress address, std::uint64_t bytes,
+                                Visit visit);
   void free_table(Region& region);
-  bool write_level(const std::vector<PhysicalAddress>& entries, std::vector<PhysicalAddress>& out);
+  bool write_level(const std::vector<PhysicalAddress>& entries, bool present,
+                   std::vector<PhysicalAddress>& out);
   void write_key(std::uint32_t index, const abi::KeyEntry& entry);
   void write_invalid_key(MemoryKey key);
   PhysicalAddress key_address(std::uint32_t index) const {

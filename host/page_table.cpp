@@ -86,8 +86,8 @@ std::optional<PhysicalAddress> PageTable::translate(VirtualAddress address) cons
   return PhysicalAddress(mapping->frames[mapping->page_of(address)].value() + offset);
 }
 
-template <class Visit>
-bool PageTable::for_each_piece(VirtualAddress address, std::size_t bytes, Visit visit) const {
+template <class Move>
+bool PageTable::for_each_piece(VirtualAddress address, std::size_t bytes, Move move) const {
   // Ranges never touch (map leaves a page between), so an access lies in one of them or nowhere.
   const Mapping* mapping = find(address, Bytes(bytes));
   if (mapping == nullptr) return false;
@@ -96,8 +96,11 @@ bool PageTable::for_each_piece(VirtualAddress address, std::size_t bytes, Visit 
     const VirtualAddress here(address.value() + done);
     const std::uint64_t offset = here.value() & (page - 1);
     const std::size_t piece = std::min<std::size_t>(bytes - done, page - offset);
-    visit(*mapping, PhysicalAddress(mapping->frames[mapping->page_of(here)].value() + offset), done,
-          piece);
+    const PhysicalAddress at(mapping->frames[mapping->page_of(here)].value() + offset);
+    if (mapping->gpu != nullptr)
+      move(*mapping->gpu, at, done, piece);
+    else
+      move(memory_, at, done, piece);
     done += piece;
   }
   return true;
@@ -105,24 +108,16 @@ bool PageTable::for_each_piece(VirtualAddress address, std::size_t bytes, Visit 
 
 bool PageTable::load(VirtualAddress from, std::uint8_t* to, std::size_t bytes) const {
   return for_each_piece(
-      from, bytes,
-      [&](const Mapping& mapping, PhysicalAddress at, std::size_t done, std::size_t piece) {
-        if (mapping.gpu != nullptr)
-          mapping.gpu->load(at, to + done, piece);
-        else
-          memory_.load(at, to + done, piece);
+      from, bytes, [&](const auto& owner, PhysicalAddress at, std::size_t done, std::size_t piece) {
+        owner.load(at, to + done, piece);
       });
 }
 
 bool PageTable::store(VirtualAddress to, const std::uint8_t* from, std::size_t bytes) {
-  return for_each_piece(
-      to, bytes,
-      [&](const Mapping& mapping, PhysicalAddress at, std::size_t done, std::size_t piece) {
-        if (mapping.gpu != nullptr)
-          mapping.gpu->store(at, from + done, piece);
-        else
-          memory_.poke(at, from + done, piece);
-      });
+  return for_each_piece(to, bytes,
+                        [&](auto& owner, PhysicalAddress at, std::size_t done, std::size_t piece) {
+                          owner.poke(at, from + done, piece);
+                        });
 }
 
 }  // namespace rnicsim

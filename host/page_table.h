@@ -64,9 +64,10 @@ class PageTable {
   std::optional<PhysicalAddress> allocate(PageSize page_size, Gpu* gpu);
   void release(const Mapping& mapping);
   static constexpr std::uint64_t kFirstAddress = 0x7f0000000000;
-  /// Calls visit(mapping, physical, offset, bytes) for each piece that lies in one page.
-  template <class Visit>
-  bool for_each_piece(VirtualAddress address, std::size_t bytes, Visit visit) const;
+  /// Calls move(owner, physical, offset, bytes) for each piece that lies in one page; the owner is
+  /// the memory or the GPU that has it.
+  template <class Move>
+  bool for_each_piece(VirtualAddress address, std::size_t bytes, Move move) const;
 
   Memory& memory_;
   FrameAllocator& allocator_;

@@ -79,6 +79,7 @@ class PcieArbiter {
   /// Hands out the earliest of the trains that are due for delivery by `now`; false if none is.
   bool take_due(Time now, Sent& sent);
 
+  Bytes bytes() const { return bytes_; }
   const ByteTime& byte_time() const { return byte_time_; }
   void report(const MetricScope& scope) const;
 

@@ -94,12 +94,10 @@ std::uint32_t pcie_update_interval(unsigned generation, unsigned lanes, Bytes ma
 
 BitRate pcie_tlp_rate(unsigned generation, unsigned lanes, Bytes max_payload) {
   constexpr std::uint64_t kDllpBytes = 8;
-  constexpr std::uint64_t kSkipBytes = 4;
-  constexpr std::uint64_t kSkipInterval = 1538;
   const std::uint64_t interval = pcie_update_interval(generation, lanes, max_payload);
   const BitRate raw = pcie_raw_rate(generation, lanes);
-  const std::uint64_t whole = interval * kSkipInterval;
-  const std::uint64_t lost = 2 * kDllpBytes * kSkipInterval + kSkipBytes * interval;
+  const std::uint64_t whole = interval * kPcieSkipInterval;
+  const std::uint64_t lost = 2 * kDllpBytes * kPcieSkipInterval + kPcieSkipBytes * interval;
   const Uint128 numerator = static_cast<Uint128>(raw.numerator()) * (whole - lost);
   const Uint128 denominator = static_cast<Uint128>(raw.denominator()) * whole;
   const Uint128 divisor = greatest_common_divisor(numerator, denominator);

@@ -27,6 +27,10 @@ inline constexpr std::uint32_t kPcieCreditBytes = 16;
 /// No TLP crosses a boundary of this many bytes.
 inline constexpr std::uint32_t kPciePageBytes = 4096;
 
+/// An SKP ordered set of so many bytes is sent every so many (3.0: at most 1538 symbol times).
+inline constexpr std::uint32_t kPcieSkipBytes = 4;
+inline constexpr std::uint32_t kPcieSkipInterval = 1538;
+
 /// Bits per second of TLP, DLLP and ordered-set bytes. REQUIRES generation 1 to 7.
 BitRate pcie_raw_rate(unsigned generation, unsigned lanes);
 /// Bytes between two ACK DLLPs and between two flow-control updates. REQUIRES lanes 1, 2, 4, 8, 16

@@ -11,8 +11,8 @@
 // the root complex makes writes visible in the order of sending, except those that carry relaxed
 // ordering (nic.pcie.relaxed_ordering). `ordered_writes`, if given, is what it may have under way
 // to memory of writes that must stay in order: the next one waits until earlier ones are visible,
-// which is what makes ordered writes to a slow memory slow (assumption, off by default; a remote
-// node's or a cache's own latency is not in it).
+// each after the latency of where it goes (cache, DRAM, another node), which is what makes ordered
+// writes to a slow memory slow (assumption, off by default).
 #pragma once
 
 #include <cstdint>

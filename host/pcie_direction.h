@@ -31,6 +31,8 @@ class PcieDirection {
   void hold_posted_credits(Time time) { arbiter_.hold_posted_credits(time); }
 
   bool idle() const { return undelivered_ == 0; }
+  /// Of TLPs, so far.
+  Bytes bytes() const { return arbiter_.bytes(); }
   const ByteTime& byte_time() const { return arbiter_.byte_time(); }
   void report(const MetricScope& scope) const;
 

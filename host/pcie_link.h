@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A PCIe link and the root complex behind it: carries a device's DMA to host memory and the CPU's
+// A PCIe link and the root port behind it: carries a device's DMA to host memory and the CPU's
 // stores and loads to the device.
 //
 // DMA read: read requests up; at their arrival the memory is asked; completions come down as soon
 // as they can run without a gap; at their last byte the device gets BEGIN_RESP. DMA write: TLPs up;
-// BEGIN_RESP when the last one has left the device (posted: nobody reports the landing); the bytes
-// are visible in memory at arrival + root complex + memory, always in the order of sending.
+// BEGIN_RESP when the last one has left the device (posted: nobody reports the landing); from there
+// on it is host/pcie_writes' business.
 //
 // Connects to: the device's initiator through `dma_socket` (TLM-2.0 base protocol, non-blocking;
 // b_transport moves the bytes at once and adds the unloaded time, with DRAM's latency; no DMI), the
@@ -19,8 +19,7 @@
 //
 // An IOMMU, if there is one, holds a request back between its arrival and memory. Where memory
 // knows lines (a cache), a read of bytes that an ordered write is still on its way to waits for
-// that write. Behind an IOMMU posted credits come back when the write half a buffer earlier is
-// taken, not one by one. Requests to peers pass it by.
+// that write. Requests to peers are translated if they pass the root complex (host/pcie_route).
 //
 // Models: splitting, both directions' bytes, credits, ordering (host/pcie_arbiter), an
 // unsupported request for addresses outside memory (a read answers TLM_ADDRESS_ERROR_RESPONSE, a
@@ -29,9 +28,7 @@
 // TLP needs. Approximates: a read samples its bytes when its completion arrives, up to root complex
 // + latency_down + the completion's own time after the memory gave them (some 200 ns for 64 B): a
 // store by the CPU in that window is seen, which no ordering rule forbids. The root complex answers
-// reads of different engines in turns, those of one engine in order. Writes with relaxed ordering
-// are visible when they themselves are through, ordered ones never before an earlier write, and of
-// those only so much is under way to memory as PcieConfig says. Requests with no-snoop
+// reads of different engines in turns, those of one engine in order. Requests with no-snoop
 // meet DRAM, whatever a cache has. Ignores: relaxed ordering of completions (they overtake
 // nothing that they would have to wait for here), ID-based ordering (each requester has queues of
 // its own, so none waits for another's writes).
@@ -43,14 +40,11 @@
 #include <tlm>
 #include <vector>
 
-#include "host/dma_guard.h"
-#include "host/interrupt_controller.h"
-#include "host/iommu.h"
-#include "host/memory.h"
 #include "host/mmio_bridge.h"
 #include "host/pcie_config.h"
 #include "host/pcie_direction.h"
-#include "host/pcie_route.h"
+#include "host/pcie_request.h"
+#include "host/pcie_writes.h"
 #include "model/metrics.h"
 #include "model/pcie_tlp.h"
 #include "model/probe.h"
@@ -69,47 +63,35 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   MmioBridge& mmio() { return mmio_; }
   Probe& probe() { return probe_; }
   /// Where interrupt messages go; without one they are writes like any other.
-  void set_interrupts(InterruptController* interrupts) { interrupts_ = interrupts; }
+  void set_interrupts(InterruptController* interrupts) { around_.interrupts = interrupts; }
   /// What lies between this link and the root complex, and other devices that it may reach.
   void set_route(PcieRoute* route) {
-    route_ = route;
+    around_.route = route;
     mmio_.add_latency(route->latency_from_root());
   }
 
   /// Where DMA addresses are translated; without one they pass through.
-  void set_iommu(Iommu* iommu) { iommu_ = iommu; }
+  void set_iommu(Iommu* iommu) { around_.iommu = iommu; }
 
   /// Nothing is queued, in flight or about to become visible.
-  bool idle() const { return free_.size() == transfers_.size() && mmio_.idle(); }
+  bool idle() const { return free_.size() == transfers_.size() && writes_.idle() && mmio_.idle(); }
   void report(const MetricScope& scope) const;
+  /// Besides, what DLLPs and ordered sets take of it: of a link that is itself what is measured.
+  void report_link_layer(const MetricScope& scope) const;
 
  private:
-  static constexpr std::uint32_t kMaxTransfer = 4096;
+  static constexpr std::uint32_t kMaxTransfer = PcieWrites::kMaxBytes;
   static constexpr unsigned kMmioDown = kDmaEngines;  ///< stream beside those of the engines
   static constexpr unsigned kWritesUp = static_cast<unsigned>(DmaEngineId::kPosted);
 
-  /// One DMA request from BEGIN_REQ to its end.
+  /// One DMA request from BEGIN_REQ to its response.
   struct Transfer {
     tlm::tlm_generic_payload* payload = nullptr;  ///< null once the device has its response
     DmaExtension* extension = nullptr;            ///< null: the initiator set none
+    PcieRequest request;
     unsigned stream = 0;
-    PhysicalAddress address;
-    Bytes bytes;
-    Gpu* peer = nullptr;  ///< whose memory it is, if not the host's
-    DmaPurpose purpose = DmaPurpose::kPayload;
-    WorkRequestId work_request;
-    bool elided = false;
-    bool supported = true;
-    bool interrupt = false;   ///< a message for the interrupt controller
-    bool guarded = false;     ///< the guard has still to be asked
-    bool relaxed = false;     ///< a write with relaxed ordering
-    bool snoop = true;        ///< without the no-snoop attribute
-    bool settled = false;     ///< write: the memory has given its time
     std::uint8_t trains = 0;  ///< write: not sent yet
-    Time begin;               ///< first byte at the receiver
-    Time arrival;             ///< write: last byte at the memory
-    Time visible;
-    std::unique_ptr<std::array<std::uint8_t, kMaxTransfer>> data;  ///< write: kept until visible
+    Time begin;               ///< write: first byte at the receiver
   };
 
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
@@ -120,6 +102,9 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
 
   static bool acceptable(tlm::tlm_generic_payload& payload);
   std::uint32_t make(tlm::tlm_generic_payload& payload);
+  PcieRequest request_of(const tlm::tlm_generic_payload& payload,
+                         const DmaExtension* extension) const;
+  static unsigned stream_of_read(const Transfer& t);
   void recycle(std::uint64_t index);
   void begin_read(std::uint32_t index, Time time);
   void begin_write(std::uint32_t index, Time time);
@@ -127,25 +112,8 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   void read_arrived(std::uint64_t index, const TrainTimes& times);
   void completion_arrived(std::uint64_t index, const TrainTimes& times);
   void write_sent(std::uint64_t index, const TrainTimes& times);
-  void land(std::uint64_t index, Time end);
-  void settle_writes(Time until);
-  Time translated(Time arrival, const Transfer& transfer);
-  void hold_credits(Time taken, Bytes bytes);
-  Time after_writes_to(const Transfer& read, Time first) const;
-  Time ordered_begin(const Transfer& write);
-  PcieSpan way_of_request(const Transfer& transfer, const TrainTimes& times);
-  PcieSpan way_of_data(const Transfer& transfer, const PcieSpan& request, Bytes link_bytes);
-  void route_write(Transfer& transfer, Time end);
-  void ask_guard(Transfer& transfer, bool write, Time entered);
-  void guard_entered_writes();
-  Time entered(const Transfer& write) const { return write.arrival - config_.root_complex_latency; }
-  void make_visible(std::uint64_t index);
-  void make_relaxed_visible(std::uint64_t index);
-  void take_effect(std::uint32_t index);
-  Time effect_latency(const Transfer& transfer) const {
-    if (transfer.peer != nullptr) return transfer.peer->config().write_latency;
-    return transfer.interrupt ? Time() : memory_.least_write_latency();
-  }
+  PcieSpan way_of_request(const PcieRequest& request, const TrainTimes& times);
+  PcieSpan way_of_data(const PcieRequest& read, const PcieSpan& request, Bytes link_bytes);
   void respond(std::uint64_t index, tlm::tlm_response_status status);
   void pump_responses();
   Time overhead_time(Bytes overhead) const { return up_.byte_time().of(overhead); }
@@ -153,34 +121,23 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   Scheduler& scheduler_;
   PcieConfig config_;
   PcieFormat format_;
-  Memory& memory_;
-  DmaGuard* guard_;
+  PcieSurroundings around_;
   PcieDirection up_;
   PcieDirection down_;
   MmioBridge mmio_;
-  InterruptController* interrupts_ = nullptr;
-  Iommu* iommu_ = nullptr;
-  Ring<Time> late_writes_;  ///< when those are taken that the IOMMU holds back
-  PcieRoute* route_ = nullptr;
   Probe probe_;
+  PcieWrites writes_;
 
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
-  Ring<std::uint32_t> unsettled_;  ///< writes on their way to memory, by arrival
-  Ring<std::uint32_t> landing_;    ///< writes that are not visible yet, in order
-  Time last_visible_;
-  Time last_arrival_;   ///< of writes that a route has carried
-  Serialiser ordered_;  ///< writes that must stay in order
-  bool orders_;         ///< PcieConfig bounds them
   Ring<tlm::tlm_generic_payload*> responses_;
   bool in_response_ = false;  ///< the device has not ended a response phase
 
   std::array<Bytes, kDmaPurposes> read_{};
   std::array<Bytes, kDmaPurposes> written_{};
   std::uint64_t reads_ = 0;
-  std::uint64_t writes_ = 0;
+  std::uint64_t write_count_ = 0;
   std::uint64_t read_faults_ = 0;
-  std::uint64_t write_faults_ = 0;
 };
 
 }  // namespace rnicsim

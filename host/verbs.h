@@ -55,6 +55,10 @@ class Verbs {
   PdNumber alloc_pd(CpuTask& task) { return driver_.alloc_pd(task); }
   Result<MemoryRegion> reg_mr(CpuTask& task, PdNumber pd, VirtualAddress address,
                               std::uint64_t length, AccessFlags access) {
+    if (access.allows(AccessFlags::kOnDemand)) {
+      const Errno opened = driver_.open_events(task);
+      if (opened != Errno::kOk) return opened;
+    }
     return driver_.regions().add(task, pages_, pd, address, length, access);
   }
   Errno dereg_mr(CpuTask& task, const MemoryRegion& region) {

@@ -49,6 +49,7 @@ class FrameReader {
       return PauseFrame::read(next_, left_, packet_.pause);
     }
     if (const char* error = read_network()) return error;
+    if (packet_.is_tcp()) return read_segment();
     if (const char* error = read_transport()) return error;
     return read_payload();
   }
@@ -101,11 +102,12 @@ class FrameReader {
     if (!take(packet_.ipv4)) return "shorter than an IPv4 header";
     if (header[0] != kIpv4NoOptions) return "no IPv4 header without options";
     if (!ipv4_checksum_ok(header)) return "wrong IPv4 header checksum";
-    if (packet_.ipv4.protocol != kIpProtocolUdp) return "not UDP";
+    const std::uint8_t protocol = packet_.ipv4.protocol;
+    if (protocol != kIpProtocolUdp && protocol != kIpProtocolTcp) return "neither UDP nor TCP";
     if (packet_.ipv4.total_length < Ipv4Header::kBytes || packet_.ipv4.total_length > available)
       return "IPv4 total length does not fit the frame";
     left_ = packet_.ipv4.total_length - Ipv4Header::kBytes;
-    return read_udp();
+    return protocol == kIpProtocolTcp ? nullptr : read_udp();
   }
 
   const char* read_grh(std::uint8_t next_header) {
@@ -152,6 +154,16 @@ class FrameReader {
     if (!take(packet_.udp)) return "shorter than a UDP header";
     if (packet_.udp.destination_port != kRoceUdpPort) return "not to RoCE's UDP port";
     return packet_.udp.length == available ? nullptr : "UDP length does not fit the IP packet";
+  }
+
+  const char* read_segment() {
+    TcpHeader header;
+    if (const char* error = TcpHeader::read(next_, left_, header)) return error;
+    packet_.icrc = load_be16(next_ + TcpHeader::kChecksumOffset);
+    skip(static_cast<std::size_t>(next_[12] >> 4) * 4);
+    packet_.become_tcp(header, Bytes(left_), false);
+    if (left_ != 0) std::copy_n(next_, left_, packet_.payload());
+    return nullptr;
   }
 
   const char* read_transport() {
@@ -215,6 +227,7 @@ void write_packet(const Packet& packet, std::uint8_t* at) {
   at += packet.write_headers(at);
   if (!packet.payload_elided && packet.payload() != nullptr)
     std::copy_n(packet.payload(), packet.payload_length.count(), at);
+  if (packet.is_tcp()) return;
   at += packet.payload_length.count() + packet.bth.pad_count;
   store_le32(at, packet.payload_elided ? compute_icrc(packet) ^ packet.icrc : packet.icrc);
   if (packet.telemetry_bytes != 0) write_telemetry(packet, at + kIcrcBytes.count());

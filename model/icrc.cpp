@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "model/tcp_checksum.h"
+
 namespace rnicsim {
 
 namespace {
@@ -51,6 +53,7 @@ void mask_variant_fields(const Packet& packet, std::uint8_t* headers) {
 }  // namespace
 
 std::uint32_t compute_icrc(const Packet& packet) {
+  if (packet.is_tcp()) return compute_tcp_checksum(packet);
   std::array<std::uint8_t, Packet::kMaxHeaderBytes> headers;
   const std::size_t size = packet.write_headers(headers.data());
   mask_variant_fields(packet, headers.data());

@@ -6,7 +6,8 @@
 // traffic class, flow label and hop limit; UDP's checksum; BTH's byte of FECN and BECN.
 //
 // Stored on the wire least significant byte first. A packet with elided payload has no bytes to
-// check: seal_icrc and icrc_ok take no time for it, and compute_icrc takes its payload as zeros.
+// check: seal_icrc and icrc_ok take no time for it, and compute_icrc takes its payload as zeros. Of
+// a segment of TCP all three mean TCP's checksum.
 #pragma once
 
 #include <cstdint>

@@ -17,6 +17,8 @@ const char* name_of(EventType type) {
       return "overrun, cq";
     case EventType::kQpError:
       return "error, qp";
+    case EventType::kPageFault:
+      return "page fault";
     case EventType::kSrqLimit:
       return "limit reached, srq";
     case EventType::kInvalid:
@@ -208,6 +210,10 @@ void Eqe::write(ByteSpan at) const {
   std::fill_n(at, kBytes, std::uint8_t{0});
   at[1] = static_cast<std::uint8_t>(type);
   store_be32(at + 8, object);
+  store_be32(at + 12, fault.key.value());
+  store_be64(at + 16, fault.address.value());
+  store_be32(at + 24, fault.bytes);
+  store_be32(at + 28, fault.ahead);
   at[kOwnerOffset] = owner ? 1 : 0;
 }
 
@@ -215,6 +221,10 @@ Eqe Eqe::read(ByteView at) {
   Eqe eqe;
   eqe.type = static_cast<EventType>(at[1]);
   eqe.object = load_be32(at + 8);
+  eqe.fault.key = MemoryKey(load_be32(at + 12));
+  eqe.fault.address = VirtualAddress(load_be64(at + 16));
+  eqe.fault.bytes = load_be32(at + 24);
+  eqe.fault.ahead = load_be32(at + 28);
   eqe.owner = (at[kOwnerOffset] & 1) != 0;
   return eqe;
 }
@@ -390,6 +400,7 @@ QpContext QpContext::read(ByteView at) {
 void CommandEntry::write(ByteSpan at) const {
   std::fill_n(at, kBytes, std::uint8_t{0});
   store_be16(at, static_cast<std::uint16_t>(opcode));
+  at[2] = modifier;
   store_be32(at + 4, object);
   store_be64(at + 8, mailbox.value());
   at[kStatusOffset] = static_cast<std::uint8_t>(status);
@@ -399,6 +410,7 @@ void CommandEntry::write(ByteSpan at) const {
 CommandEntry CommandEntry::read(ByteView at) {
   CommandEntry entry;
   entry.opcode = static_cast<CommandOpcode>(load_be16(at));
+  entry.modifier = at[2];
   entry.object = load_be32(at + 4);
   entry.mailbox = PhysicalAddress(load_be64(at + 8));
   entry.status = static_cast<CommandStatus>(at[kStatusOffset]);

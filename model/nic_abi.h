@@ -35,6 +35,10 @@ inline constexpr std::uint64_t kCommandDoorbell = 0x18;
 /// u64: eqn(32) consumer index(32): the driver has taken the entries before it, and wants an
 /// interrupt for the next one.
 inline constexpr std::uint64_t kEqArm = 0x20;
+/// u32: number of a page fault (Eqe): its pages are in the translation table now. (mlx5 has a
+/// command for it; here the one command entry may be taken by a command that waits for the fault's
+/// end.)
+inline constexpr std::uint64_t kPageFaultResume = 0x28;
 /// First user access region page; software rings send doorbells there.
 inline constexpr std::uint64_t kUarOffset = 0x1000;
 inline constexpr std::uint64_t kUarSize = 0x1000;
@@ -241,6 +245,7 @@ enum class EventType : std::uint8_t {
   kSqDrained = 0x03,  ///< object = qpn
   kCqError = 0x04,    ///< overrun
   kQpError = 0x05,    ///< object = qpn
+  kPageFault = 0x0c,  ///< object = number of the fault
   kSrqLimit = 0x14,   ///< fewer receives than the limit are left
   kInvalid = 0xff,
 };
@@ -248,13 +253,24 @@ enum class EventType : std::uint8_t {
 /// "completion, cq", "send queue drained, qp": the object's number goes behind it.
 const char* name_of(EventType type);
 
-/// 64 B, written by DMA, followed by an MSI-X message. 1: type(8); 8: object(32): cqn, qpn, srqn;
+/// An access to pages that a region paged on demand does not have: so many bytes from the first of
+/// them that is absent, and so many that the message will want behind these.
+struct PageFault {
+  MemoryKey key;
+  VirtualAddress address;
+  std::uint32_t bytes = 0;
+  std::uint32_t ahead = 0;
+};
+
+/// 64 B, written by DMA, followed by an MSI-X message. 1: type(8); 8: object(32): cqn, qpn, srqn,
+/// fault; of a page fault 12: key(32); 16: address(64); 24: bytes(32); 28: bytes ahead(32);
 /// 63: owner(1), as a CQE's.
 struct Eqe {
   static constexpr std::uint32_t kBytes = 64;
   static constexpr std::uint32_t kOwnerOffset = 63;
   EventType type = EventType::kInvalid;
   std::uint32_t object = 0;
+  PageFault fault;
   bool owner = false;
   void write(ByteSpan at) const;
   static Eqe read(ByteView at);
@@ -319,7 +335,8 @@ struct KeyEntry {
 /// Translation table (MTT): pages of 4 KiB with 512 entries of 8 B, as a radix tree of
 /// KeyEntry::levels levels. The page number that indexes it is (address >> log_page_size) -
 /// (base >> log_page_size); the lowest 9 bits index the leaf. An entry is the physical address of
-/// the next table page or of the memory page, bit 0 set = present.
+/// the next table page or of the memory page, bit 0 set = present. All pages of a region are,
+/// unless it has AccessFlags::kOnDemand.
 inline constexpr std::uint32_t kTableEntryBytes = 8;
 inline constexpr std::uint32_t kTableEntriesLog = 9;
 inline constexpr std::uint32_t kTablePageBytes = 4096;
@@ -398,7 +415,8 @@ enum class CommandOpcode : std::uint16_t {
   kDestroyCq = 4,
   kModifyQp = 5,    ///< object = qpn; mailbox: QpContext with the wanted state
   kQueryQp = 6,     ///< object = qpn; the NIC writes a QpContext to the mailbox
-  kEnableKey = 7,   ///< object = key index; the entry stands in the key table
+  kEnableKey = 7,   ///< object = key index; the entry stands in the key table; modifier = 1 if its
+                    ///< region is paged on demand
   kDisableKey = 8,  ///< object = key index; the NIC forgets the entry and its translations;
                     ///< of a window that is bound it writes an invalid entry
   kCreateEq = 9,    ///< object = eqn; mailbox: EqContext
@@ -418,13 +436,14 @@ enum class CommandStatus : std::uint8_t {
   kBusy = 5,  ///< memory windows are bound to the region
 };
 
-/// 64 B in host RAM. 0: opcode(16); 4: object(32); 8: mailbox address(64); 62: status(8);
-/// 63: owner(8): software sets 1 when it hands the entry over, the NIC writes 0 last.
+/// 64 B in host RAM. 0: opcode(16); 2: modifier(8); 4: object(32); 8: mailbox address(64); 62:
+/// status(8); 63: owner(8): software sets 1 when it hands the entry over, the NIC writes 0 last.
 struct CommandEntry {
   static constexpr std::uint32_t kBytes = 64;
   static constexpr std::uint32_t kStatusOffset = 62;
   static constexpr std::uint32_t kOwnerOffset = 63;
   CommandOpcode opcode = CommandOpcode::kInitHca;
+  std::uint8_t modifier = 0;
   std::uint32_t object = 0;
   PhysicalAddress mailbox;
   CommandStatus status = CommandStatus::kOk;

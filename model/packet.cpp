@@ -3,9 +3,26 @@
 
 #include <algorithm>
 
+#include "model/tcp_checksum.h"
+
 namespace rnicsim {
 
-void Packet::allocate_payload() { payload_ = std::make_unique<std::uint8_t[]>(kMaxPayloadBytes); }
+void Packet::allocate_payload(std::size_t bytes) {
+  payload_room_ = std::max(bytes, kMaxPayloadBytes);
+  payload_ = std::make_unique<std::uint8_t[]>(payload_room_);
+}
+
+void Packet::become_tcp(const TcpHeader& header, Bytes length, bool elided) {
+  ipv4.protocol = kIpProtocolTcp;
+  udp.source_port = header.source_port;
+  udp.destination_port = header.destination_port;
+  if (tcp_ == nullptr) tcp_ = std::make_unique<TcpHeader>();
+  *tcp_ = header;
+  payload_length = length;
+  bth.pad_count = 0;
+  payload_elided = elided;
+  if (!elided && length.count() > payload_room_) allocate_payload(length.count());
+}
 
 namespace {
 
@@ -65,6 +82,10 @@ std::size_t Packet::write_headers(std::uint8_t* at) const {
     ip.total_length = ip_length;
     next = put(ip, next);
   }
+  if (is_tcp()) {
+    tcp_->write(next, tcp_checksum_on_wire(*this));
+    return static_cast<std::size_t>(next - at) + tcp_->bytes();
+  }
   if (link_layer == LinkLayer::kRoceV2) {
     UdpHeader datagram = udp;
     datagram.length = static_cast<std::uint16_t>(ip_length - (next - at));
@@ -88,6 +109,7 @@ PacketRef PacketPool::copy(const Packet& packet) {
   static_cast<PacketFields&>(*made) = packet;
   made->departed = packet.departed;
   made->copy_telemetry(packet);
+  if (packet.is_tcp()) made->become_tcp(packet.tcp(), packet.payload_length, packet.payload_elided);
   if (!packet.payload_elided && packet.payload() != nullptr)
     std::copy_n(packet.payload(), packet.payload_length.count(), made->payload());
   return made;

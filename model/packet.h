@@ -13,6 +13,10 @@
 // control that pauses the other end's sender, with Ethernet addresses, `pause`, and no more; or
 // InfiniBand's flow control packet, which is `credit` alone.
 //
+// Or it is a segment of TCP over IPv4 (is_tcp): Ethernet and IPv4 as in RoCEv2, TCP's ports in
+// `udp`, where switches look for them, the whole header in a place of its own, no BTH nor what
+// belongs to it, and in `icrc` TCP's checksum.
+//
 // Left out: GIDs other than those that follow from a port's addresses; InfiniBand's GRH, which only
 // packets between subnets need.
 // Approximates: the symbols with which InfiniBand's physical layer delimits packets count as part
@@ -29,6 +33,7 @@
 #include "model/credit_packet.h"
 #include "model/headers.h"
 #include "model/pause_frame.h"
+#include "model/tcp_header.h"
 #include "model/telemetry.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
@@ -150,10 +155,10 @@ class Packet : public PacketFields {
     payload_length = length;
     bth.pad_count = static_cast<std::uint8_t>(-length.count() & 3);
   }
-  /// Room for kMaxPayloadBytes, with the content of the buffer's last use. Not for elided payloads,
-  /// which do without.
+  /// Room for kMaxPayloadBytes, or the length of a segment, with the content of the buffer's last
+  /// use. Not for elided payloads, which do without.
   std::uint8_t* payload() {
-    if (payload_ == nullptr) allocate_payload();
+    if (payload_ == nullptr) allocate_payload(kMaxPayloadBytes);
     return payload_.get();
   }
   /// Null if nothing was ever written.
@@ -161,6 +166,12 @@ class Packet : public PacketFields {
 
   /// The last switch did not know where to, so that it has come to others as well.
   bool is_flooded() const { return ingress >= kFlooded; }
+
+  /// Makes a fresh packet a segment. Its addresses and ECN field are the caller's, as ever.
+  void become_tcp(const TcpHeader& header, Bytes length, bool elided);
+  bool is_tcp() const { return kind == FrameKind::kData && ipv4.protocol == kIpProtocolTcp; }
+  /// REQUIRES: is_tcp().
+  const TcpHeader& tcp() const { return *tcp_; }
 
   AtomicEth atomic_eth() const {
     return {reth.virtual_address, reth.r_key, atomic.swap_or_add, atomic.compare};
@@ -187,6 +198,7 @@ class Packet : public PacketFields {
 
   /// Length of the IP packet, or what is one elsewhere: headers, payload, pad, ICRC.
   Bytes ip_bytes() const {
+    if (is_tcp()) return Bytes(Ipv4Header::kBytes + tcp_->bytes()) + payload_length;
     return Bytes(network_header_bytes() + Bth::kBytes + extension_bytes(bth)) + payload_length +
            Bytes(bth.pad_count) + kIcrcBytes;
   }
@@ -237,12 +249,14 @@ class Packet : public PacketFields {
   friend class PacketPool;
   friend class PacketQueue;
   friend class PacketRef;
-  void allocate_payload();
+  void allocate_payload(std::size_t bytes);
 
   std::uint32_t references_ = 0;
   PacketPool* pool_ = nullptr;
   Packet* next_ = nullptr;  ///< in the pool's list of free ones, or in a PacketQueue
   std::unique_ptr<std::uint8_t[]> payload_;
+  std::size_t payload_room_ = 0;
+  std::unique_ptr<TcpHeader> tcp_;
   std::unique_ptr<HopTelemetry::Record[]> telemetry_;
 };
 

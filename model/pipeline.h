@@ -31,6 +31,13 @@ class Pipeline {
     const std::uint64_t edge = clock_.index_at_or_after(ready);
     return clock_.edge(after_outages(edge < next_edge_ ? next_edge_ : edge));
   }
+  /// What entered last takes the pipeline until then, should its interval end sooner.
+  void hold(Time until) {
+    const std::uint64_t edge = clock_.index_at_or_after(until);
+    if (edge <= next_edge_) return;
+    busy_ += Cycles(edge - next_edge_);
+    next_edge_ = edge;
+  }
   /// A fault: nothing enters within [from, until).
   void block(Time from, Time until) { outages_.add(from, until); }
   Time busy() const { return clock_.duration(busy_); }

@@ -18,6 +18,7 @@ enum class ProbeKind : std::uint8_t {
   kRegisterPin,       ///< a: begin ps, b: bytes pinned
   kRegisterTable,     ///< a: begin ps, b: bytes of translation table written
   kRegisterKey,       ///< a: begin ps, b: key
+  kPagesBrought,      ///< for a page fault of the NIC. a: begin ps, b: pages
   kControlMessage,    ///< a: sent at ps, b: bytes; reported at delivery
   kPostSend,          ///< a: begin ps, b: bytes of payload
   kDoorbellRung,      ///< a: begin ps, b: CPU cycles of the whole post

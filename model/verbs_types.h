@@ -125,6 +125,7 @@ class AccessFlags {
   static constexpr std::uint8_t kRemoteRead = 4;
   static constexpr std::uint8_t kRemoteAtomic = 8;
   static constexpr std::uint8_t kWindowBind = 16;
+  static constexpr std::uint8_t kOnDemand = 64;  ///< no right: pages come when first used
   constexpr AccessFlags() = default;
   constexpr explicit AccessFlags(std::uint8_t bits) : bits_(bits) {}
   constexpr std::uint8_t bits() const { return bits_; }

@@ -19,6 +19,8 @@ void AtomicUnitConfig::describe(Fields& fields) {
   fields.field("outstanding", outstanding, range(1, 4096),
                "operations under way or waiting for a lock");
   fields.object("pipeline", pipeline, "an operation before it asks for its lock");
+  fields.field("locks", locks,
+               "operations on one slot wait for each other; without, concurrent ones lose updates");
 }
 
 AtomicUnit::AtomicUnit(Scheduler& scheduler, const Clock& clock, PcieEndpoint& pcie,
@@ -27,7 +29,8 @@ AtomicUnit::AtomicUnit(Scheduler& scheduler, const Clock& clock, PcieEndpoint& p
       pipeline_(clock, config.pipeline),
       pcie_(pcie),
       places_(config.outstanding),
-      slots_(config.slots) {
+      slots_(config.slots),
+      locks_(config.locks) {
   for (Ticket ticket = config.outstanding; ticket != 0; --ticket) free_.push_back(ticket - 1);
 }
 
@@ -59,6 +62,10 @@ AtomicUnit::Slot& AtomicUnit::slot_of(const Place& place) {
 
 void AtomicUnit::lock(std::uint64_t argument) {
   const auto ticket = static_cast<Ticket>(argument);
+  if (!locks_) {
+    read(ticket);
+    return;
+  }
   Slot& slot = slot_of(places_[ticket]);
   if (slot.first == kNone) {
     slot.first = slot.last = ticket;
@@ -104,19 +111,22 @@ void AtomicUnit::compute(std::uint64_t argument) {
   dma(ticket, true, call<&AtomicUnit::end>(this, ticket));
 }
 
-/// Hands the lock to the next in line.
 void AtomicUnit::end(std::uint64_t argument) {
-  const auto ticket = static_cast<Ticket>(argument);
-  Place& place = places_[ticket];
+  Place& place = places_[static_cast<Ticket>(argument)];
+  if (locks_) unlock(place);
+  place.done();
+}
+
+/// Hands the lock to the next in line.
+void AtomicUnit::unlock(const Place& place) {
   Slot& slot = slot_of(place);
   slot.first = place.next;
   if (slot.first == kNone) {
     slot.last = kNone;
-  } else {
-    if (--waiting_ == 0) stalled_locks_ += scheduler_.now() - waiting_since_;
-    read(slot.first);
+    return;
   }
-  place.done();
+  if (--waiting_ == 0) stalled_locks_ += scheduler_.now() - waiting_since_;
+  read(slot.first);
 }
 
 void AtomicUnit::release(Ticket ticket) {

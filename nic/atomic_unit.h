@@ -7,7 +7,8 @@
 // offset in different pages, run one after another in the order of their coming. A slot is held
 // from the issue of the read until the write has been handed to PCIe, behind which every later read
 // of the NIC stays. The value in host memory is in the host's byte order, taken as little-endian
-// (x86).
+// (x86). Without `locks` operations run side by side and are not atomic: what one adds another may
+// overwrite. That is for looking at what the locks cost.
 //
 // Reads are submitted to the engine of the posted writes, not to one of the reading engines: so a
 // read never leaves the NIC before a write that the NIC submitted earlier, and PCIe does not let a
@@ -35,6 +36,7 @@ struct AtomicUnitConfig {
   std::uint32_t slots = 4096;
   std::uint32_t outstanding = 32;
   PipelineConfig pipeline{Cycles(8), Cycles(8)};
+  bool locks = true;
   void describe(Fields& fields);
 };
 
@@ -89,6 +91,7 @@ class AtomicUnit {
   void read(std::uint32_t ticket);
   void compute(std::uint64_t ticket);
   void end(std::uint64_t ticket);
+  void unlock(const Place& place);
   void dma(std::uint32_t ticket, bool write, Callback done);
 
   Scheduler& scheduler_;
@@ -97,6 +100,7 @@ class AtomicUnit {
   std::vector<Place> places_;
   std::vector<Ticket> free_;
   std::vector<Slot> slots_;
+  bool locks_;
   std::vector<Callback> want_room_;
   std::uint32_t waiting_ = 0;  ///< for a lock
   std::uint32_t most_ = 0;

@@ -222,7 +222,12 @@ abi::CommandStatus CommandUnit::change_key() {
   if (goes && w_.key_operations.has_windows(index)) return abi::CommandStatus::kBusy;
   w_.keys.invalidate(index);
   w_.translations.invalidate(index);
-  if (goes) w_.key_operations.forget(index);
+  if (goes) {
+    w_.key_operations.forget(index);
+    w_.page_faults.forget(index);
+  } else if (entry_.modifier != 0) {
+    w_.page_faults.expect();
+  }
   return abi::CommandStatus::kOk;
 }
 

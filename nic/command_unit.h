@@ -18,6 +18,7 @@
 #include "nic/event_queue.h"
 #include "nic/key_checker.h"
 #include "nic/key_operations.h"
+#include "nic/page_faults.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/queue_pair.h"
 #include "nic/receive_queue.h"
@@ -54,6 +55,7 @@ class CommandUnit {
     CqeWriter& cqe_writer;
     CompletionEvents& completion_events;
     EventQueue& event_queue;
+    PageFaults& page_faults;
   };
   CommandUnit(const Wiring& wiring, const CommandUnitConfig& config)
       : w_(wiring), config_(config) {}

@@ -41,9 +41,10 @@ Completer::Completer(const Wiring& wiring, const CompleterConfig& config)
       pipeline_(wiring.clock, config.pipeline),
       most_ahead_(config.prefetch_contexts),
       early_(wiring.reorder_buffer),
-      answers_({wiring.scheduler, wiring.clock, wiring.pcie, wiring.key_checker, *this, probe,
-                wiring.selective, wiring.elided, call<&Completer::answers_have_room>(this)},
-               config.window),
+      answers_(
+          {wiring.scheduler, wiring.clock, wiring.pcie, wiring.contexts, wiring.key_checker, *this,
+           probe, wiring.selective, wiring.elided, call<&Completer::answers_have_room>(this)},
+          config.window),
       completions_({wiring.scheduler, wiring.contexts, wiring.qps, wiring.cqe_writer, *this}) {}
 
 void Completer::connect(WqeFetch& wqe_fetch, MacRx& mac_rx, Requester& requester,
@@ -121,7 +122,7 @@ bool Completer::take(NicQueuePair& qp, abi::QpContext& context, const PacketRef&
   if (has_payload(opcode)) w_.congestion.taken(*packet, ready);
   const bool usable = sends(context.state) && context.transport == Transport::kRc &&
                       packet->bth.psn - context.next_send_psn < 0 &&
-                      (!qp.outstanding.empty() || qp.started);
+                      (!qp.outstanding.empty() || qp.started || qp.resumed);
   if (!usable) {
     ++unexpected_;
     return false;

@@ -33,7 +33,7 @@ void DmaEngine::advance(std::uint64_t sequence) {
   Slot& slot = this->slot(sequence);
   Job& job = slot.job;
   if (job.is_void() || job.failed != CompletionStatus::kSuccess || slot.moved == job.bytes) {
-    if (slot.stage == Stage::kNew && job.ready > w_.scheduler.now())
+    if (slot.stage == Stage::kNew && std::max(job.ready, whole(job)) > w_.scheduler.now())
       wait_until_ready(slot);
     else
       set_issued(slot);
@@ -55,13 +55,21 @@ void DmaEngine::advance(std::uint64_t sequence) {
                           call<&DmaEngine::advance>(this, sequence)))
     return;
   slot.ready = w_.clock.after(std::max(job.check.not_before, w_.scheduler.now()), job.check.cycles);
+  if (whole(job) > slot.ready)
+    slot.ready =
+        std::max(slot.ready, whole(job) - w_.pcie.least_time(Bytes(job.bytes - slot.moved)));
   slot.stage = Stage::kChecked;
   issue_in_order();
 }
 
+/// When the last bit of what is to be scattered has come; zero if nothing is still on its way.
+Time DmaEngine::whole(const Job& job) const {
+  return direction_ == Direction::kScatter && job.packet ? job.packet->tail : Time();
+}
+
 /// A job without anything to move is through when it is ready, not before.
 void DmaEngine::wait_until_ready(Slot& slot) {
-  slot.ready = slot.job.ready;
+  slot.ready = std::max(slot.job.ready, whole(slot.job));
   slot.stage = Stage::kChecked;
   issue_in_order();
 }
@@ -84,6 +92,15 @@ void DmaEngine::issue(std::uint64_t sequence) {
   if (!job.is_void() && job.bytes != 0) {
     if (slot.moved == 0 && !client_.may_move(sequence, job)) {
       job.bytes = 0;
+    } else if (job.check.absent) {
+      job.absent = client_.take_back(job);
+      if (!job.absent) {
+        slot.stage = Stage::kChecking;
+        job.check.cycles = Cycles(0);
+        w_.key_checker.wait_for_page(job.check, 0, call<&DmaEngine::advance>(this, sequence));
+        return;
+      }
+      job.bytes = slot.moved;
     } else if (job.check.state == KeyCheck::State::kNak) {
       client_.refused(sequence, job, job.check.fault);
       job.bytes = slot.moved;
@@ -143,7 +160,7 @@ void DmaEngine::set_issued(Slot& slot) {
 void DmaEngine::dma_done(std::uint64_t sequence) {
   Slot& slot = this->slot(sequence);
   if (--slot.pending != 0) return;
-  if (slot.moved == slot.job.bytes) client_.done(slot.job, slot.since);
+  if (slot.moved == slot.job.bytes && !slot.job.absent) client_.done(slot.job, slot.since);
   drain();
 }
 

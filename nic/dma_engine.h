@@ -8,7 +8,12 @@
 // later jobs overlap, so misses do; DMA requests are issued in the order of the jobs, and jobs are
 // given back in that order, when all their DMA has been done: data are there (gather), or have been
 // handed to PCIe in order (scatter; a posted write has no completion). So a job that waits for a
-// translation holds up those behind it.
+// translation holds up those behind it, as does one that waits for a page (nic/page_faults), unless
+// its client takes it back.
+//
+// A packet may still be arriving when it is to be scattered (mac_rx.cut_through): then a part's DMA
+// begins when all that is left of the packet comes sooner than PCIe could take it, and a job that
+// moves nothing is through no earlier than at the packet's last bit.
 //
 // Bounded by its client, which has a transmit buffer or a window.
 #pragma once
@@ -42,6 +47,7 @@ class DmaEngine {
     bool check_set = false;
     CompletionStatus failed =
         CompletionStatus::kSuccess;  ///< the client's word; then nothing moves
+    bool absent = false;             ///< taken back by the client for want of a page
     bool is_void() const { return epoch.is_over(); }
   };
   class Client {
@@ -55,6 +61,9 @@ class DmaEngine {
     virtual bool take_over(std::uint64_t, Job&) { return false; }
     /// In order: the key checker refused a part.
     virtual void refused(std::uint64_t sequence, Job& job, KeyFault fault) = 0;
+    /// In order: a part's page is absent. True: the client takes the job back, nothing more of it
+    /// moves; false: it waits for the page.
+    virtual bool take_back(Job&) { return false; }
     /// The DMA of a part is about to be issued. `moved`: bytes of the job before it.
     virtual void part(const Job& job, std::uint32_t moved, const KeyCheck& check) = 0;
     /// All DMA of the job has been issued.
@@ -121,6 +130,7 @@ class DmaEngine {
     void release() { job.packet = {}; }
   };
   void advance(std::uint64_t sequence);
+  Time whole(const Job& job) const;
   void wait_until_ready(Slot& slot);
   void issue_in_order();
   void issue(std::uint64_t sequence);

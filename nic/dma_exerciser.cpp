@@ -40,6 +40,7 @@ tlm::tlm_sync_enum DmaExerciser::nb_transport_fw(tlm::tlm_generic_payload& paylo
 void DmaExerciser::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& /*delay*/) {
   if (payload.is_read()) std::fill_n(payload.get_data_ptr(), payload.get_data_length(), 0);
   payload.set_response_status(tlm::TLM_OK_RESPONSE);
+  if (payload.is_write() && stored_) stored_();
 }
 
 Time DmaExerciser::staging() const {

@@ -69,6 +69,9 @@ class DmaExerciser : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   void run(Job job, Callback done);
   const Outcome& outcome() const { return outcome_; }
 
+  /// Who is told of every store to its BAR, when it is there.
+  void on_store(Callback callback) { stored_ = callback; }
+
   bool idle() const { return endpoint_.idle(); }
   void report(const MetricScope& scope) const { endpoint_.report(scope); }
 
@@ -110,6 +113,7 @@ class DmaExerciser : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   PcieEndpoint endpoint_;
   Job job_;
   Callback done_;
+  Callback stored_;
   Outcome outcome_;
   Time begun_;
   PhysicalAddress place_;  ///< of the pair that is under way

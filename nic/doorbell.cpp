@@ -8,6 +8,7 @@
 #include "nic/command_unit.h"
 #include "nic/completion_events.h"
 #include "nic/event_queue.h"
+#include "nic/page_faults.h"
 #include "nic/wqe_fetch.h"
 
 namespace rnicsim {
@@ -26,6 +27,7 @@ Doorbell::Register Doorbell::register_at(std::uint64_t offset, unsigned bytes) {
     if (offset == abi::kCommandQueueAddress && bytes == 8) return Register::kCommandQueueAddress;
     if (offset == abi::kCommandDoorbell && bytes == 4) return Register::kCommandDoorbell;
     if (offset == abi::kEqArm && bytes == 8) return Register::kEqArm;
+    if (offset == abi::kPageFaultResume && bytes == 4) return Register::kPageFaultResume;
     return Register::kNone;
   }
   const std::uint64_t in_page = (offset - abi::kUarOffset) % abi::kUarSize;
@@ -51,7 +53,7 @@ void DoorbellConfig::describe(Fields& fields) {
 
 Doorbell::Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfig& config,
                    WqeFetch& wqe_fetch, CommandUnit& command_unit, EventQueue& event_queue,
-                   CompletionEvents& completion_events)
+                   CompletionEvents& completion_events, PageFaults& page_faults)
     : socket("doorbell_socket"),
       scheduler_(scheduler),
       config_(config),
@@ -59,6 +61,7 @@ Doorbell::Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfi
       command_unit_(command_unit),
       event_queue_(event_queue),
       completion_events_(completion_events),
+      page_faults_(page_faults),
       pipeline_(clock, config.pipeline) {
   socket.bind(*this);
 }
@@ -238,6 +241,8 @@ void Doorbell::dispatch(const Write& write) {
       ++armed_;
       return event_queue_.arm(static_cast<std::uint32_t>(value >> 32),
                               static_cast<std::uint32_t>(value));
+    case Register::kPageFaultResume:
+      return page_faults_.resume(static_cast<std::uint32_t>(value));
     case Register::kCqArm:
       return arm_cq(value);
     case Register::kReceive:

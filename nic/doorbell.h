@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The NIC's registers behind BAR 0 (model/nic_abi): the command queue's address and doorbell, the
-// arming of event queues, and in every user access region page the send doorbell, the receive
-// doorbell and the arming of completion queues.
+// arming of event queues, the end of page faults, and in every user access region page the send
+// doorbell, the receive doorbell and the arming of completion queues.
 //
 // A send doorbell is 8 B, or, as BlueFlame, a whole WQE in write-combined lines of 64 B: a WQE that
 // is the next of its queue is then taken from the register and need not be fetched. Each page has a
@@ -38,6 +38,7 @@ namespace rnicsim {
 class CommandUnit;
 class CompletionEvents;
 class EventQueue;
+class PageFaults;
 class WqeFetch;
 
 struct DoorbellConfig {
@@ -51,7 +52,7 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
  public:
   Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfig& config,
            WqeFetch& wqe_fetch, CommandUnit& command_unit, EventQueue& event_queue,
-           CompletionEvents& completion_events);
+           CompletionEvents& completion_events, PageFaults& page_faults);
   /// `receives_posted` runs, with the queue pair's number for its argument, when software rings the
   /// receive doorbell: it knows that queue pair to be in error.
   void connect(Callback receives_posted) { receives_posted_ = receives_posted; }
@@ -74,6 +75,7 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
     kCommandQueueAddress,
     kCommandDoorbell,
     kEqArm,
+    kPageFaultResume,
     kCqArm,
     kSend,
     kSendLine,  ///< a further line of BlueFlame
@@ -119,6 +121,7 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
   CommandUnit& command_unit_;
   EventQueue& event_queue_;
   CompletionEvents& completion_events_;
+  PageFaults& page_faults_;
   Callback receives_posted_;
   Pipeline pipeline_;
   Ring<Write> arriving_;  ///< written, and not yet in effect

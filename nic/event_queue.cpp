@@ -50,8 +50,8 @@ void EventQueue::arm(std::uint32_t eqn, std::uint32_t consumer) {
 }
 
 void EventQueue::post(std::uint32_t eqn, abi::EventType type, std::uint32_t object,
-                      WorkRequestId cause) {
-  waiting_.push({eqn, type, object, scheduler_.now(), cause});
+                      WorkRequestId cause, const abi::PageFault& fault) {
+  waiting_.push({eqn, type, object, scheduler_.now(), cause, fault});
   most_waiting_ = std::max(most_waiting_, waiting_.size());
   start();
 }
@@ -92,6 +92,7 @@ void EventQueue::write_entry(Queue& queue, const Waiting& event) {
   abi::Eqe entry;
   entry.type = event.type;
   entry.object = event.object;
+  entry.fault = event.fault;
   entry.owner = (index >> queue.context.log_size & 1) != 0;
   std::uint8_t bytes[abi::Eqe::kBytes];
   entry.write(bytes);

@@ -9,8 +9,8 @@
 // Models: a few queues kept inside the NIC, one pipeline for all of them. One message for each
 // arming: at once if entries are there that software did not know, else with the next entry.
 // At most `queue` events wait here; cqe_writer then holds back entries whose queues have events.
-// All others have a place of their own (a completion queue is armed once, a queue pair fails once),
-// wait in their object's context and enter in order.
+// All others have a place of their own (a completion queue is armed once, a queue pair fails once,
+// page faults are limited), wait in their object's context and enter in order.
 // Approximates: an entry is written even if software has not said that it has taken the one in its
 // place, which is counted as an overrun: software says so only when it arms, so a handler that
 // keeps up while thousands come in one go loses none of them.
@@ -64,9 +64,15 @@ class EventQueue {
 
   bool has_room() const { return waiting_.size() < config_.queue; }
   /// Writes an event into queue `eqn`. `cause`: for observers.
-  void post(std::uint32_t eqn, abi::EventType type, std::uint32_t object, WorkRequestId cause = {});
+  void post(std::uint32_t eqn, abi::EventType type, std::uint32_t object,
+            WorkRequestId cause = {}) {
+    post(eqn, type, object, cause, {});
+  }
   /// Of a queue pair or a shared receive queue.
   void async(abi::EventType type, std::uint32_t object) { post(kAsyncEqn, type, object); }
+  void page_fault(std::uint32_t number, const abi::PageFault& fault, WorkRequestId cause) {
+    post(kAsyncEqn, abi::EventType::kPageFault, number, cause, fault);
+  }
   bool idle() const { return waiting_.empty(); }
 
   Probe probe;
@@ -87,7 +93,10 @@ class EventQueue {
     std::uint32_t object;
     Time ready;
     WorkRequestId cause;
+    abi::PageFault fault;
   };
+  void post(std::uint32_t eqn, abi::EventType type, std::uint32_t object, WorkRequestId cause,
+            const abi::PageFault& fault);
   /// Null if there is none. Number 0 means "no events" in a completion queue's context.
   Queue* find(std::uint32_t eqn);
   void start();

@@ -28,8 +28,10 @@ struct InboundRequest {
   Time ready;  ///< when its present stage is done
   KeyCheck check;
   bool check_begun = false;
-  bool again = false;         ///< a READ that has been answered before
-  bool refused_late = false;  ///< its key went, or its memory cannot be written
+  bool part_begun = false;      ///< `check` is of the receive's part that begins at `looked_up`
+  std::uint32_t looked_up = 0;  ///< bytes of a SEND whose pages have been looked up
+  bool again = false;           ///< a READ that has been answered before
+  bool refused_late = false;    ///< its key went, or its memory cannot be written
   bool cqe_due = false;
   bool executed = false;      ///< an atomic
   bool invalidates = false;   ///< takes a key away, and has not yet

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "nic/key_checker.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace rnicsim {
 
 namespace {
@@ -74,6 +77,7 @@ void KeyCheckerConfig::describe(Fields& fields) {
 
 bool KeyChecker::run(KeyCheck& check, KeyCheck::State until, Callback retry) {
   const Cycles before = check.cycles;
+  check.absent = false;
   const bool done = advance(check, until, retry);
   busy_ += check.cycles - before;
   if (!done) ++waited_;
@@ -156,6 +160,11 @@ bool KeyChecker::translate(KeyCheck& check, Callback retry) {
     }
     check.cycles += translations_.hit_latency();
     if (result.state == TranslationCache::Result::State::kNotPresent) {
+      check.absent = check.entry.access.allows(AccessFlags::kOnDemand);
+      if (check.absent) {
+        ++absent_;
+        return true;
+      }
       refuse(check, KeyFault::kNotPresent);
       return true;
     }
@@ -165,6 +174,18 @@ bool KeyChecker::translate(KeyCheck& check, Callback retry) {
   ++passed_;
   check.state = KeyCheck::State::kPass;
   return true;
+}
+
+void KeyChecker::wait_for_page(const KeyCheck& check, std::uint64_t ahead, Callback again) {
+  std::uint32_t done = 0;
+  for (std::size_t i = 0; i < check.piece_count; ++i) done += check.pieces[i].bytes;
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  abi::PageFault fault;
+  fault.key = check.key;
+  fault.address = VirtualAddress(check.address.value() + done);
+  fault.bytes = check.length - done;
+  fault.ahead = static_cast<std::uint32_t>(std::min(ahead, kMost));
+  page_faults_.raise(fault, check.entry.log_page_size, check.work_request, again);
 }
 
 void KeyChecker::refuse(KeyCheck& check, KeyFault fault) {
@@ -177,6 +198,7 @@ void KeyChecker::report(const MetricScope& scope) const {
   scope.cycles("busy", busy_, "cycles spent in the states, over all checks");
   scope.time("stalled.interval", pipeline_.stalled(), "checks waited to enter");
   scope.count("stalled.miss", waited_, "times that a check waited for an entry to be fetched");
+  scope.count("absent", absent_, "times that a page of a region paged on demand was absent");
   scope.count("passed", passed_, "packets whose access was allowed and translated");
   scope.count("refused.unknown_key", refused_[static_cast<std::size_t>(KeyFault::kUnknownKey)],
               "accesses refused: key never issued");

@@ -18,6 +18,9 @@
 // pipeline: a check enters every `interval` cycles (which is also that of the translation port),
 // and any number are under way at once. One that waits for a fetch holds up only what its owner
 // keeps in order.
+//
+// A page that is absent is a NAK; of a region paged on demand the check stops there, and its owner
+// decides whether it waits for the page (wait_for_page) or gives up.
 #pragma once
 
 #include <array>
@@ -28,6 +31,7 @@
 #include "model/nic_abi.h"
 #include "model/pipeline.h"
 #include "nic/host_table_cache.h"
+#include "nic/page_faults.h"
 #include "nic/translation_cache.h"
 
 namespace rnicsim {
@@ -81,9 +85,14 @@ struct KeyCheck {
   Time not_before;      ///< when it entered the state machine
   Cycles cycles;        ///< spent so far since the caller last took the time
   bool missed = false;  ///< a translation had to be fetched
+  bool absent = false;  ///< the page behind `pieces` is not there yet: neither pass nor NAK
   std::uint8_t piece_count = 0;
   std::array<Piece, 2> pieces;
 
+  /// Bytes of the whole access behind this part.
+  std::uint64_t behind() const {
+    return region_length - (address.value() - region_address.value()) - length;
+  }
   bool decided() const { return state == State::kPass || state == State::kNak; }
 };
 const char* name_of(KeyCheck::State state);
@@ -91,19 +100,24 @@ const char* name_of(KeyCheck::State state);
 class KeyChecker {
  public:
   KeyChecker(const Clock& clock, KeyCache& keys, TranslationCache& translations,
-             const KeyCheckerConfig& config)
+             PageFaults& page_faults, const KeyCheckerConfig& config)
       : pipeline_(clock, {Cycles(0), config.interval}),
         key_port_(keys.add_port(clock)),
         keys_(keys),
         translations_(translations),
+        page_faults_(page_faults),
         config_(config) {}
 
   /// A check that is ready at `at` enters the state machine; returns when its first state begins.
   Time enter(Time at) { return key_port_.begin(pipeline_.begin(at)); }
 
-  /// Advances the check up to `until` (kTranslate, or kPass for all of it), pass or NAK. False: an
-  /// entry has to be fetched; call again when `retry` runs.
+  /// Advances the check up to `until` (kTranslate, or kPass for all of it), pass, NAK or an absent
+  /// page. False: an entry has to be fetched; call again when `retry` runs.
   bool run(KeyCheck& check, KeyCheck::State until, Callback retry);
+  /// Has the page fetched that the check found absent; `ahead`: bytes of the message behind the
+  /// check's. `again` (may be empty) runs when it is worth running the check again.
+  void wait_for_page(const KeyCheck& check, std::uint64_t ahead, Callback again);
+  PageFaults& page_faults() { return page_faults_; }
   void report(const MetricScope& scope) const;
 
  private:
@@ -117,10 +131,12 @@ class KeyChecker {
   Pipeline& key_port_;
   KeyCache& keys_;
   TranslationCache& translations_;
+  PageFaults& page_faults_;
   KeyCheckerConfig config_;
   Cycles busy_;
   std::uint64_t waited_ = 0;
   std::uint64_t passed_ = 0;
+  std::uint64_t absent_ = 0;
   std::array<std::uint64_t, 7> refused_{};
 };
 

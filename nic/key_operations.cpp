@@ -142,7 +142,9 @@ KeyOperations::Fault KeyOperations::judge_bind(const Entry& entry, const abi::Ke
   if (window.valid) return Fault::kBound;
   if (!region.valid || region.window || region.key != bind.region) return Fault::kNoRegion;
   if (region.pd != entry.operation.pd) return Fault::kWrongPd;
-  if (!region.access.allows(AccessFlags::kWindowBind)) return Fault::kNoBindRight;
+  if (!region.access.allows(AccessFlags::kWindowBind) ||
+      region.access.allows(AccessFlags::kOnDemand))
+    return Fault::kNoBindRight;
   if (!covers(region, bind)) return Fault::kOutOfBounds;
   if ((bind.access.bits() & kChanges) != 0 && !region.access.allows(AccessFlags::kLocalWrite))
     return Fault::kNoAccessRight;

@@ -10,6 +10,13 @@
 // lossless drop. On InfiniBand's links every virtual lane has its share of the buffer, for which
 // the sender needs credit (model/credit); nothing is dropped and nothing paused.
 //
+// With `cut_through` a packet whose payload goes to memory is taken when its first 64 B have come:
+// parsed, judged and translated while the rest arrives; its DMA begins when PCIe cannot overtake
+// the wire (dma_engine), and whatever needs the whole packet (its answer, what moves nothing)
+// happens after its last bit. One that the checks will drop is known at once here: nothing of it is
+// written, where a real NIC would have begun to. Approximates: room is taken for the whole frame at
+// its beginning, and a congestion mark counts from there on.
+//
 // A frame that a switch flooded is dropped unless it is for this port; others are never delivered
 // to a wrong one.
 //
@@ -32,6 +39,7 @@ namespace rnicsim {
 struct MacRxConfig {
   Bytes receive_buffer{1024 * 1024};
   PipelineConfig parser{Cycles(8), Cycles(2)};
+  bool cut_through = false;
   void describe(Fields& fields);
 };
 
@@ -61,6 +69,7 @@ class MacRx : public PacketSink {
     notifications_ = &notifications;
   }
   void receive(PacketRef packet) override;
+  bool wants_cut_through() const override { return config_.cut_through; }
   /// Nobody needs the buffer of a packet any longer.
   void release(const Packet& packet) {
     occupied_ -= packet.frame_bytes();
@@ -88,6 +97,7 @@ class MacRx : public PacketSink {
   void report(const MetricScope& scope) const;
 
  private:
+  void receive_whole();
   void receive_control(const Packet& packet);
   void refuse(const Packet& packet, std::uint64_t& counter);
   void notify(PacketRef packet);
@@ -104,6 +114,7 @@ class MacRx : public PacketSink {
   Bytes xon_;
   Pipeline parser_;
   std::string name_;
+  PacketRef arriving_;  ///< has to be whole before it is taken
   ParsedPacketSink* responder_ = nullptr;
   ParsedPacketSink* completer_ = nullptr;
   ParsedPacketSink* notifications_ = nullptr;

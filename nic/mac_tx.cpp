@@ -10,6 +10,8 @@ namespace rnicsim {
 void MacTxConfig::describe(Fields& fields) {
   fields.field("response_queue", response_queue, range(1, 1 << 16),
                "acknowledgements and responses of a priority that wait for the wire");
+  fields.field("cut_through", cut_through,
+               "a packet begins to leave before its payload has been read wholly from the host");
 }
 
 MacTx::MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& port)
@@ -52,8 +54,13 @@ MacTx::Queue MacTx::Queues::next(Time at) const {
   return !responses.empty() && responses.front().ready <= at ? Queue::kResponse : Queue::kRequest;
 }
 
-void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch) {
+void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch, Time lead) {
   seal_icrc(*packet);
+  Time begin = ready;
+  if (config_.cut_through && lead != Time()) {
+    begin = ready - std::min(lead, wire_.byte_time().of(packet->payload_length));
+    ready = std::max(begin, scheduler_.now());
+  }
   const std::uint8_t priority = priorities_.of(*packet);
   packet->priority = priority;
   if (credit_ != nullptr) packet->lrh.virtual_lane = priority;
@@ -63,7 +70,7 @@ void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch) {
     packet->vlan.id = *vlan_;
   }
   auto& waiting = queues_[priority].at(queue);
-  waiting.push({std::move(packet), ready, epoch});
+  waiting.push({std::move(packet), ready, begin, epoch});
   nonempty_ = static_cast<PrioritySet>(nonempty_ | priority_bit(priority));
   if (queue == Queue::kResponse) ++responses_[priority];
   most_queued_ = std::max(most_queued_, waiting.size());
@@ -88,7 +95,7 @@ void MacTx::start() {
   const Time now = scheduler_.now();
   if (armed_ == now) armed_ = Time::never();
   if (wire_.free_at() <= now && flow_control_.frame_is_due()) {
-    put_on_wire(flow_control_.take_frame());
+    put_on_wire(flow_control_.take_frame(), scheduler_.now());
   } else if (wire_.free_at() <= now) {
     for_each_priority(nonempty_, [&](std::uint8_t priority) {
       drop_void(priority, Queue::kResponse);
@@ -124,27 +131,29 @@ void MacTx::send(std::uint8_t priority) {
   const Queue which = queues.next(scheduler_.now());
   Waiting waiting = queues.at(which).take();
   note_empty(priority);
-  waited_ += scheduler_.now() - waiting.ready;
+  const Time now = scheduler_.now();
+  waited_ += now - waiting.ready;
   const Packet& packet = *waiting.packet;
   const Bytes payload = packet.payload_length;
   count_parts(packet, packet.frame_bytes());
   flow_control_.sent(priority, packet.frame_bytes());
-  put_on_wire(std::move(waiting.packet));
+  put_on_wire(std::move(waiting.packet), now == waiting.ready ? waiting.begin : now);
   freed(which, {payload, priority});
 }
 
-void MacTx::put_on_wire(PacketRef packet) {
-  const Time now = scheduler_.now();
+/// `from`: not after now.
+void MacTx::put_on_wire(PacketRef packet, Time from) {
+  const Time begin = std::max(from, wire_.free_at());
   const Bytes frame = packet->frame_bytes();
   const Bytes on_wire = packet->wire_bytes();
-  const Time end = wire_.send(now, on_wire);
-  packet->head = now + preamble_;
+  const Time end = wire_.send(begin, on_wire);
+  packet->head = begin + preamble_;
   packet->tail = end - gap_;
   if (packet->departed == Time::never()) packet->departed = packet->tail;
   ++packets_;
   bytes_ += frame;
   wire_bytes_ += on_wire;
-  busy_ += end - now;
+  busy_ += end - begin;
   if (packet->kind == FrameKind::kData)
     probe(packet->tail, ProbeKind::kPacketSent, packet->work_request, packet->id,
           static_cast<std::uint64_t>(packet->head.ps()), frame.count());

@@ -6,10 +6,18 @@
 // InfiniBand's links a priority is a virtual lane, and waits when its next packet has no credit;
 // flow control packets go first.
 //
+// With `cut_through` a packet whose payload comes over PCIe begins to leave before it is whole: as
+// early as the wire cannot overtake what PCIe brings even if the latter came without a gap at the
+// end, so it never underruns. Before its payload is there nobody knows when it will be, so this is
+// settled afterwards: a packet that finds the wire free gets the earlier time for its first bit,
+// what left meanwhile went before it, and its last bit is never in the past.
+//
 // An idle port starts a packet at once; otherwise one event stands for the end of the present one.
 // Approximates: the transmit buffer of a packet is free when its first bit leaves (one packet
 // early). A response that comes while its virtual lane waits for credit goes when the packet that
-// is waited for could, even if it is shorter.
+// is waited for could, even if it is shorter. A packet that cuts through is known to the next
+// device no sooner than its payload is whole here: if that cuts through too (a switch, mac_rx), it
+// gains little or nothing on top. It does not see a pause that has ended since it may have begun.
 #pragma once
 
 #include <array>
@@ -35,6 +43,7 @@ namespace rnicsim {
 
 struct MacTxConfig {
   std::uint32_t response_queue = 64;
+  bool cut_through = false;
   void describe(Fields& fields);
 };
 
@@ -77,8 +86,9 @@ class MacTx {
     return responses_[priority] < config_.response_queue;
   }
   /// Queues a packet that may leave from `ready` on (>= now). Within a queue order is kept. One
-  /// whose epoch is over when its turn comes does not leave; its room is free as if it had.
-  void enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch = {});
+  /// whose epoch is over when its turn comes does not leave; its room is free as if it had. `lead`:
+  /// the least time in which its payload has come over PCIe.
+  void enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch = {}, Time lead = {});
   bool idle() const { return nonempty_ == 0 && !flow_control_.frame_is_due(); }
   /// Null on Ethernet.
   CreditLink* credit() { return credit_.get(); }
@@ -101,6 +111,7 @@ class MacTx {
   struct Waiting {
     PacketRef packet;
     Time ready;
+    Time begin;  ///< when its first bit may have left, if it need not wait: before `ready` at most
     Epoch epoch;
   };
   /// Of one priority.
@@ -122,7 +133,7 @@ class MacTx {
   void drop_void(std::uint8_t priority, Queue queue);
   void freed(Queue queue, Started started);
   void send(std::uint8_t priority);
-  void put_on_wire(PacketRef packet);
+  void put_on_wire(PacketRef packet, Time from);
   void count_parts(const Packet& packet, Bytes frame);
   void note_empty(std::uint8_t priority);
 

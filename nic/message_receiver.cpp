@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nic/dma_engine.h"
 #include "nic/request_check.h"
 
 namespace rnicsim {
@@ -25,6 +26,14 @@ bool MessageReceiver::fits(const Packet& packet, const NicQueuePair& qp) const {
   return before + packet.payload_length.count() <= w_.pool.at(qp.receive).capacity;
 }
 
+void MessageReceiver::aim(KeyCheck& check, const Packet& packet, const NicQueuePair& qp,
+                          std::uint32_t done) const {
+  const std::uint64_t before = starts_message(packet.bth.opcode) ? 0 : qp.received;
+  const auto length = static_cast<std::uint32_t>(packet.payload_length.count());
+  DmaEngine::aim(check, w_.pool.at(qp.receive).segments.data(), before + done, length - done);
+  check.needs = AccessFlags::kLocalWrite;
+}
+
 bool MessageReceiver::fits_datagram(const Packet& packet, const NicQueuePair& qp) const {
   return packet.payload_length.count() + kGrhBytes <= w_.pool.at(qp.receive).capacity;
 }
@@ -38,6 +47,7 @@ void MessageReceiver::take(InboundRequest& request, NicQueuePair& qp, abi::QpCon
     qp.receive_first_psn = packet.bth.psn;
     qp.receiving_send = is_send(opcode);
     qp.receive_key = packet.reth.r_key;
+    qp.receive_on_demand = request.check.entry.access.allows(AccessFlags::kOnDemand);
     qp.receive_address = packet.reth.virtual_address;
     qp.receive_left = packet.reth.dma_length;
   }

@@ -33,6 +33,9 @@ class MessageReceiver {
   /// Whether the receive has room for a SEND's packet, and for a datagram with what stands before
   /// it. REQUIRES: claim() was kReady.
   bool fits(const Packet& packet, const NicQueuePair& qp) const;
+  /// Points a check at the part of the receive that byte `done` of the packet goes to. REQUIRES:
+  /// claimed, fits.
+  void aim(KeyCheck& check, const Packet& packet, const NicQueuePair& qp, std::uint32_t done) const;
   bool fits_datagram(const Packet& packet, const NicQueuePair& qp) const;
   /// A packet of a SEND or WRITE is accepted.
   void take(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);

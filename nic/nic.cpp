@@ -29,6 +29,8 @@ struct Nic::Blocks {
   KeyCache keys;
   TranslationCache translations;
   SrqContextCache srqs;
+  EventQueue event_queue;
+  PageFaults page_faults;
   QueuePairTable qps;
   KeyChecker local_keys;
   KeyChecker remote_keys;
@@ -40,7 +42,6 @@ struct Nic::Blocks {
   PauseWatchdog pause_watchdog;
   PauseStorms pause_storms;
   ReorderBuffer reorder_buffer;
-  EventQueue event_queue;
   CompletionEvents completion_events;
   CqeWriter cqe_writer;
   ReceiveQueues receives;
@@ -58,7 +59,8 @@ struct Nic::Blocks {
 
 Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig& config)
     : clock(config.clock),
-      pcie(w.scheduler, config.pcie, w.max_read_request, path + ".pcie"),
+      pcie(w.scheduler, config.pcie, w.max_read_request, path + ".pcie",
+           w.pcie_rate ? ByteTime(*w.pcie_rate) : ByteTime()),
       contexts(w.scheduler, pcie, config.qp_context_cache, DmaPurpose::kQpContext,
                path + ".qp_context_cache", seed_for(w.seed, path + ".qp_context_cache")),
       cq_contexts(w.scheduler, pcie, config.cq_context_cache, DmaPurpose::kCqContext,
@@ -69,8 +71,10 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
                    seed_for(w.seed, path + ".translation_cache")),
       srqs(w.scheduler, pcie, config.srq_context_cache, DmaPurpose::kSrqContext,
            path + ".srq_context_cache", seed_for(w.seed, path + ".srq_context_cache")),
-      local_keys(clock, keys, translations, config.key_checker),
-      remote_keys(clock, keys, translations, config.key_checker),
+      event_queue(w.scheduler, clock, pcie, config.event_queue),
+      page_faults(w.scheduler, event_queue, config.page_faults),
+      local_keys(clock, keys, translations, page_faults, config.key_checker),
+      remote_keys(clock, keys, translations, page_faults, config.key_checker),
       key_operations(w.scheduler, clock, keys, translations, config.key_operations),
       port(w.identity, w.packets),
       mac_tx({w.scheduler, w.packets, w.port_rate, w.identity.mac, w.identity.link_layer, w.credit,
@@ -87,7 +91,6 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       pause_watchdog(w.scheduler, config.port.watchdog, mac_tx.pause_requester(), mac_rx),
       pause_storms(w.scheduler, config.pause_storm, mac_tx.pause_requester()),
       reorder_buffer(mac_rx, config.reorder_buffer),
-      event_queue(w.scheduler, clock, pcie, config.event_queue),
       completion_events(w.scheduler, clock, cq_contexts, event_queue),
       cqe_writer(w.scheduler, clock, pcie, cq_contexts, completion_events, event_queue,
                  config.cqe_writer),
@@ -112,10 +115,10 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
                      config.read_responder),
       command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, key_operations,
                     qps, completer, wqe_fetch, receives, requester, responder, read_responder,
-                    cqe_writer, completion_events, event_queue},
+                    cqe_writer, completion_events, event_queue, page_faults},
                    config.command_unit),
       doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit, event_queue,
-               completion_events) {
+               completion_events, page_faults) {
   mac_rx.connect(responder, completer, congestion);
   congestion.connect(requester, read_responder);
   completer.connect(wqe_fetch, mac_rx, requester, responder, retransmitter);
@@ -173,7 +176,7 @@ bool Nic::idle() const {
   return b.pcie.idle() && b.mac_tx.idle() && b.requester.idle() && b.responder.idle() &&
          b.completer.idle() && b.read_responder.idle() && b.receives.idle() && b.atomics.idle() &&
          b.key_operations.idle() && b.cqe_writer.idle() && b.event_queue.idle() &&
-         b.command_unit.idle() && b.doorbell.idle();
+         b.page_faults.idle() && b.command_unit.idle() && b.doorbell.idle();
 }
 
 void Nic::attach(ProbeSink* sink, std::uint32_t component) {
@@ -241,6 +244,7 @@ void Nic::report(const MetricScope& scope) const {
   b.cqe_writer.report(scope.child("cqe_writer"));
   b.completion_events.report(scope.child("completion_events"));
   b.event_queue.report(scope.child("event_queue"));
+  b.page_faults.report(scope.child("page_faults"));
   b.pcie.report(scope.child("pcie_endpoint"));
   b.congestion.report(scope.child("congestion_control"));
   b.mac_tx.report(scope.child("port"));

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "model/clock.h"
@@ -45,6 +46,8 @@ struct NicWiring {
   Bytes mtu{4200};
   Time peer_response_time{};
   CreditConfig credit{};  ///< of InfiniBand
+  /// Of the PCIe link, as its training has ended; nothing cuts through if it is not given.
+  std::optional<BitRate> pcie_rate{};
 };
 
 class Nic : public sc_core::sc_module {

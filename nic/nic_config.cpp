@@ -38,6 +38,7 @@ void NicConfig::describe(Fields& fields) {
   fields.object("completer", completer, "takes acknowledgements");
   fields.object("cqe_writer", cqe_writer, "writes completion entries");
   fields.object("event_queue", event_queue, "event queues and their interrupt messages");
+  fields.object("page_faults", page_faults, "accesses to pages that are not there yet");
   fields.object("congestion_control", congestion_control, "how fast queue pairs may send");
   fields.object("port", port, "priorities of the Ethernet port, and how it pauses and is paused");
   fields.object("mac_tx", mac_tx, "transmit side of the port");

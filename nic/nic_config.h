@@ -17,6 +17,7 @@
 #include "nic/key_operations.h"
 #include "nic/mac_rx.h"
 #include "nic/mac_tx.h"
+#include "nic/page_faults.h"
 #include "nic/pause_storm.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/port_config.h"
@@ -64,6 +65,7 @@ struct NicConfig {
   CompleterConfig completer;
   CqeWriterConfig cqe_writer;
   EventQueueConfig event_queue;
+  PageFaultsConfig page_faults;
   CongestionControlSetting congestion_control;
   PortConfig port;
   MacTxConfig mac_tx;

@@ -26,11 +26,12 @@ void PcieEndpointConfig::describe(Fields& fields) {
 }
 
 PcieEndpoint::PcieEndpoint(Scheduler& scheduler, const PcieEndpointConfig& config,
-                           Bytes max_read_request, std::string name)
+                           Bytes max_read_request, std::string name, ByteTime link)
     : socket("pcie_socket"),
       scheduler_(scheduler),
       config_(config),
       max_read_request_(max_read_request),
+      link_(link),
       name_(std::move(name)),
       buffer_free_(config.read_buffer.count()) {
   socket.bind(*this);

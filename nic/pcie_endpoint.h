@@ -60,15 +60,18 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   /// Of one request: 4 KiB in pieces of 128 B that begin in the middle of one.
   static constexpr std::uint32_t kMaxTags = 33;
 
-  /// max_read_request: what one MRd TLP, and so one tag, may ask for.
+  /// max_read_request: what one MRd TLP, and so one tag, may ask for. link: the rate to which it
+  /// has been trained.
   PcieEndpoint(Scheduler& scheduler, const PcieEndpointConfig& config, Bytes max_read_request,
-               std::string name);
+               std::string name, ByteTime link = {});
   ~PcieEndpoint() override;
 
   tlm::tlm_initiator_socket<64> socket;
 
   /// Queues a request behind the earlier ones of its engine.
   void submit(DmaRequest request);
+  /// In less time the link does not carry so much; zero if its rate is not known.
+  Time least_time(Bytes bytes) const { return link_.of(bytes); }
   /// No request is queued or outstanding.
   bool idle() const { return outstanding_ == 0; }
   /// A fault: issues nothing within [from, until).
@@ -121,6 +124,7 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   Scheduler& scheduler_;
   PcieEndpointConfig config_;
   Bytes max_read_request_;
+  ByteTime link_;
   std::string name_;
   std::array<Ring<Queued>, kDmaEngines> queues_;
   std::uint64_t queued_ = 0;  ///< requests in them

@@ -104,7 +104,14 @@ bool NicQueuePair::find_message(Psn psn, OutstandingMessage& message) {
   while (at < outstanding.size() && outstanding.at(at).last_psn - psn < 0) ++at;
   if (at < outstanding.size()) {
     message = outstanding.at(at);
-  } else if (started) {
+  } else if (!partly_sent(message)) {
+    return false;
+  }
+  return message.first_psn - psn <= 0;
+}
+
+bool NicQueuePair::partly_sent(OutstandingMessage& message) {
+  if (started) {
     const SendWqe& wqe = this->wqe(sending);
     message = OutstandingMessage();
     message.first_psn = message_psn;
@@ -113,10 +120,10 @@ bool NicQueuePair::find_message(Psn psn, OutstandingMessage& message) {
     message.opcode = wqe.opcode;
     message.bytes = static_cast<std::uint32_t>(wqe.length);
     message.id = wqe.id;
-  } else {
-    return false;
+  } else if (resumed) {
+    message = resumed_message;
   }
-  return message.first_psn - psn <= 0;
+  return started || resumed;
 }
 
 void NicQueuePair::refetch_from(std::uint16_t block) {
@@ -130,7 +137,7 @@ void NicQueuePair::refetch_from(std::uint16_t block) {
 void NicQueuePair::reset(std::uint16_t first_block) {
   refetch_from(first_block);
   offset = 0;
-  started = resumed = send_stopped = paused = false;
+  started = resumed = send_stopped = paused = waits_for_page = false;
   ++epoch;
   ++port_epoch;
   ++scatter_epoch;
@@ -147,7 +154,7 @@ void NicQueuePair::reset(std::uint16_t first_block) {
   deadline = Time::never();
   ++timer_generation;
   retries = rnr_retries = 0;
-  receiving = receiving_send = receive_failed = nak_sent = false;
+  receiving = receiving_send = receive_on_demand = receive_failed = nak_sent = false;
   receive = 0;
   receive_left = 0;
   owed.clear();

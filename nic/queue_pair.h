@@ -150,18 +150,20 @@ struct NicQueuePair {
   bool waits_for_fetch = false;
 
   // Requester
-  Ring<SendWqe> to_send;          ///< decoded; the front leaves when cut up and gathered
-  std::uint32_t first_wqe = 0;    ///< number of to_send.front(), counting decoded WQEs
-  std::uint32_t sending = 0;      ///< number of the WQE being cut into packets
-  std::uint64_t offset = 0;       ///< bytes of it already given to packets
-  Psn message_psn;                ///< its first
-  bool started = false;           ///< a packet of it has been made
-  bool resumed = false;           ///< the front of to_send begins at `offset`: it is sent again
+  Ring<SendWqe> to_send;        ///< decoded; the front leaves when cut up and gathered
+  std::uint32_t first_wqe = 0;  ///< number of to_send.front(), counting decoded WQEs
+  std::uint32_t sending = 0;    ///< number of the WQE being cut into packets
+  std::uint64_t offset = 0;     ///< bytes of it already given to packets
+  Psn message_psn;              ///< its first
+  bool started = false;         ///< a packet of it has been made
+  bool resumed = false;         ///< `resumed_message` goes on at `offset` when it has been fetched
+  OutstandingMessage resumed_message;
   bool queued = false;            ///< stands in the transmit scheduler
   Time turn_due = Time::never();  ///< when it may send, if that is still to come
   std::uint8_t priority = 0;      ///< at the port, of the last packet made
   bool send_stopped = false;      ///< a message failed at home; nothing more is sent
   bool paused = false;            ///< waits for the time that an RNR NAK asked for
+  bool waits_for_page = false;    ///< of a region paged on demand, at home
   bool executing = false;         ///< an operation on keys; nothing more is sent until it is done
   WorkRequestId executing_id;     ///< which one, unless the queue pair was reset meanwhile
   WorkRequestId executed;         ///< the last one done: not done again when WQEs are fetched again
@@ -205,6 +207,7 @@ struct NicQueuePair {
   // Responder
   bool receiving = false;               ///< inside a message of several packets
   bool receiving_send = false;          ///< it is a SEND
+  bool receive_on_demand = false;       ///< its region is paged on demand
   bool receive_failed = false;          ///< a request was refused: those behind it write nothing
   std::uint64_t receive_failed_at = 0;  ///< the responder's number of it
   std::uint32_t failed_receive = 0;     ///< handle of the receive that the refused packet went to
@@ -238,6 +241,8 @@ struct NicQueuePair {
   bool has_begun(std::uint32_t index) const { return static_cast<std::int32_t>(index - begun) < 0; }
   bool is_drained() const { return static_cast<std::int32_t>(ended - begun) >= 0; }
   SendWqe& wqe(std::uint32_t number) { return to_send.at(number - first_wqe); }
+  /// Nothing holds up what has not been sent yet.
+  bool may_send_new() const { return !send_stopped && !paused && !waits_for_page && !executing; }
   bool has_wqe_to_send() const { return sending - first_wqe < to_send.size(); }
   /// Null: it needs no answer, or has completed.
   OutstandingRead* find_read(WorkRequestId id);
@@ -249,6 +254,8 @@ struct NicQueuePair {
   void void_repeats();
   /// The message that `psn` is of, if it has been sent (wholly or in part) and not completed.
   bool find_message(Psn psn, OutstandingMessage& message);
+  /// The message that is being sent, or has been put back to be. False: there is none.
+  bool partly_sent(OutstandingMessage& message);
   /// Forgets what has been fetched: block `block`, the work request `id`, is next.
   void refetch_from(std::uint16_t block);
   /// The send queue goes on after an error of its own (SQE to RTS).

@@ -211,7 +211,7 @@ bool ReadResponder::leave(std::uint64_t, DmaEngine::Job& job) {
     if (job.failed != CompletionStatus::kSuccess && !answer_refused(job)) return false;
     --job.qp->answers_under_way;
     w_.mac_tx.enqueue(std::move(job.packet), w_.scheduler.now(), MacTx::Queue::kResponse,
-                      Epoch(job.qp->answer_epoch));
+                      Epoch(job.qp->answer_epoch), w_.pcie.least_time(Bytes(job.bytes)));
   }
   buffered_ -= payload;
   kick();

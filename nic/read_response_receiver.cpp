@@ -112,6 +112,15 @@ void ReadResponseReceiver::refused(std::uint64_t, DmaEngine::Job& job, KeyFault)
   job.failed = CompletionStatus::kLocalProtectionError;
 }
 
+bool ReadResponseReceiver::take_back(DmaEngine::Job& job) {
+  if (w_.selective) return false;
+  if (!std::exchange(job.qp->waits_for_page, true))
+    w_.key_checker.wait_for_page(
+        job.check, job.check.behind(),
+        call<&Retransmitter::page_is_here>(retransmitter_, job.qp->qpn.value()));
+  return true;
+}
+
 void ReadResponseReceiver::part(const DmaEngine::Job& job, std::uint32_t, const KeyCheck& check) {
   w_.probe(w_.scheduler.now(), ProbeKind::kPayloadWriteStart, job.id, job.packet->id,
            check.address.value(), check.length);
@@ -123,9 +132,28 @@ void ReadResponseReceiver::prefix(const DmaEngine::Job& job, std::uint8_t* to) {
     to[i] = static_cast<std::uint8_t>(job.packet->atomic_ack.original >> (8 * i));
 }
 
+/// The READ is as it was before this answer came. Those that are on their way are not it.
+bool ReadResponseReceiver::leave_for_page(DmaEngine::Job& job) {
+  NicQueuePair& qp = *job.qp;
+  OutstandingRead* read = qp.find_read(job.id);
+  if (read == nullptr) return true;
+  abi::QpContext* context =
+      w_.contexts.lookup(qp.qpn.value(), call<&ReadResponseReceiver::drain>(this));
+  if (context == nullptr) return false;
+  read->next_psn = job.packet->bth.psn;
+  read->received = static_cast<std::uint32_t>(job.offset);
+  read->scattering = 0;
+  read->answered = false;
+  read->asked_again = true;
+  ++qp.scatter_epoch;
+  retransmitter_->page_missing(qp, *context, read->next_psn);
+  return true;
+}
+
 bool ReadResponseReceiver::leave(std::uint64_t, DmaEngine::Job& job) {
+  if (job.absent && !job.is_void() && !leave_for_page(job)) return false;
   mac_rx_->release(*job.packet);
-  if (job.is_void()) return true;
+  if (job.is_void() || job.absent) return true;
   NicQueuePair& qp = *job.qp;
   OutstandingRead* read = qp.find_read(job.id);
   if (read == nullptr) return true;

@@ -3,7 +3,8 @@
 // 9.7.5.2.2), and has them scattered into host memory (dma_engine, lkey with local write right).
 // An answer must be the next of the oldest READ or atomic that is not answered; as answers keep
 // their order, one that is passed over is lost and asked for again. Memory that may not be written
-// fails the READ at home.
+// fails the READ at home. An answer whose page is absent (nic/page_faults) is dropped, and what
+// follows it: the READ goes on from there when the page is there (not with selective repeat).
 //
 // Connects to: the completer, which owns it, asks while it has room (`window`) and is told what is
 // acknowledged, done or failed by an answer; retransmitter. A packet that is being written occupies
@@ -30,6 +31,7 @@ class ReadResponseReceiver : private DmaEngine::Client {
     Scheduler& scheduler;
     const Clock& clock;
     PcieEndpoint& pcie;
+    QpContextCache& contexts;
     KeyChecker& key_checker;
     Completer& completer;
     const Probe& probe;
@@ -66,10 +68,13 @@ class ReadResponseReceiver : private DmaEngine::Client {
   void begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) override;
   bool may_move(std::uint64_t, DmaEngine::Job&) override { return true; }
   void refused(std::uint64_t sequence, DmaEngine::Job& job, KeyFault fault) override;
+  bool take_back(DmaEngine::Job& job) override;
   void part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) override;
   void issued(const DmaEngine::Job&) override {}
   void done(const DmaEngine::Job&, Time) override {}
   bool leave(std::uint64_t sequence, DmaEngine::Job& job) override;
+  bool leave_for_page(DmaEngine::Job& job);
+  void drain() { dma_.drain(); }
   void left() override { w_.has_room(); }
   void prefix(const DmaEngine::Job& job, std::uint8_t* to) override;
 

@@ -2,6 +2,7 @@
 #include "nic/request_judge.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "nic/completer.h"
 #include "nic/request_check.h"
@@ -48,11 +49,7 @@ bool RequestJudge::judge_reliable(InboundRequest& request, NicQueuePair& qp,
       case ReceiveQueues::Taken::kWait:
         return false;
       case ReceiveQueues::Taken::kEmpty:
-        request.verdict = Verdict::kNak;
-        request.ack_psn = packet.bth.psn;
-        request.aeth = Aeth::rnr_nak(context.msn, context.min_rnr_timer);
-        qp.nak_sent = true;
-        if (w_.early != nullptr) w_.early->drop(qp.early_requests);
+        answer_not_ready(request, qp, context);
         return true;
     }
     if (is_send(packet.bth.opcode) && !w_.messages.fits(packet, qp)) {
@@ -67,10 +64,23 @@ bool RequestJudge::judge_reliable(InboundRequest& request, NicQueuePair& qp,
     // A WRITE with immediate data that has taken a receive (IBTA 11.6.2).
     w_.messages.fail(request, qp, CompletionStatus::kLocalAccessError);
     refuse(request, qp, context, NakCode::kRemoteAccessError);
+  } else if (request.check.absent) {
+    ++absent_;
+    answer_not_ready(request, qp, context);
   } else if (request.verdict == Verdict::kTake) {
     accept(request, qp, context);
   }
   return true;
+}
+
+/// The requester comes again after the time that the NAK names.
+void RequestJudge::answer_not_ready(InboundRequest& request, NicQueuePair& qp,
+                                    const abi::QpContext& context) {
+  request.verdict = Verdict::kNak;
+  request.ack_psn = request.packet->bth.psn;
+  request.aeth = Aeth::rnr_nak(context.msn, context.min_rnr_timer);
+  qp.nak_sent = true;
+  if (w_.early != nullptr) w_.early->drop(qp.early_requests);
 }
 
 /// PSN check (IBTA 9.7.4.1.2). False: decided without looking further.
@@ -209,14 +219,62 @@ bool RequestJudge::judge_key(InboundRequest& request, const NicQueuePair& qp,
                              const abi::QpContext& context) {
   const Packet& packet = *request.packet;
   const Opcode opcode = packet.bth.opcode;
-  if (is_send(opcode)) return true;
+  if (is_send(opcode)) return judge_receive(request, qp, context);
   if (!request.check_begun) begin_check(request, qp, context);
   // A zero-length request touches no memory and is not checked (IBTA 9.7.4.1.5).
   if (begins(opcode) && !is_atomic(opcode) && packet.reth.dma_length == 0) {
     request.check.state = KeyCheck::State::kPass;
     return true;
   }
-  return w_.key_checker.run(request.check, KeyCheck::State::kTranslate, w_.judge);
+  return w_.key_checker.run(request.check, KeyCheck::State::kTranslate, w_.judge) &&
+         judge_page(request, qp, context);
+}
+
+/// Of a region paged on demand: is the page there? If not, it is asked for.
+bool RequestJudge::judge_page(InboundRequest& request, const NicQueuePair& qp,
+                              const abi::QpContext& context) {
+  KeyCheck& check = request.check;
+  const Packet& packet = *request.packet;
+  const Opcode opcode = packet.bth.opcode;
+  const bool on_demand =
+      begins(opcode) ? check.entry.access.allows(AccessFlags::kOnDemand) : qp.receive_on_demand;
+  if (!on_demand || check.decided() || request.again || context.transport != Transport::kRc)
+    return true;
+  std::uint64_t left = qp.receive_left;
+  if (begins(opcode)) left = is_atomic(opcode) ? AtomicUnit::kBytes : packet.reth.dma_length;
+  if (is_read(opcode))
+    check.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, context.path_mtu()));
+  if (!w_.key_checker.run(check, KeyCheck::State::kPass, w_.judge)) return false;
+  if (check.absent) w_.key_checker.wait_for_page(check, left - check.length, {});
+  return true;
+}
+
+/// The same of the receive that a SEND goes to, part by part. What else is wrong with a receive's
+/// memory is found when it is written.
+bool RequestJudge::judge_receive(InboundRequest& request, const NicQueuePair& qp,
+                                 const abi::QpContext& context) {
+  if (!w_.key_checker.page_faults().in_use() || context.transport != Transport::kRc) return true;
+  const Packet& packet = *request.packet;
+  KeyCheck& check = request.check;
+  request.check_begun = true;
+  while (request.looked_up < packet.payload_length.count()) {
+    if (!std::exchange(request.part_begun, true)) {
+      check = KeyCheck{};
+      check.not_before = w_.key_checker.enter(std::max(request.ready, w_.scheduler.now()));
+      check.work_request = packet.work_request;
+      check.pd = context.pd;
+      w_.messages.aim(check, packet, qp, request.looked_up);
+    }
+    if (!w_.key_checker.run(check, KeyCheck::State::kPass, w_.judge)) return false;
+    if (check.absent) {
+      w_.key_checker.wait_for_page(check, check.behind(), {});
+      return true;
+    }
+    request.looked_up += check.length;
+    request.part_begun = false;
+  }
+  check.state = KeyCheck::State::kPass;
+  return true;
 }
 
 void RequestJudge::begin_check(InboundRequest& request, const NicQueuePair& qp,
@@ -288,6 +346,7 @@ void RequestJudge::refuse(InboundRequest& request, NicQueuePair& qp, abi::QpCont
 }
 
 void RequestJudge::report(const MetricScope& scope) const {
+  scope.count("absent", absent_, "requests answered with RNR NAK because a page was absent");
   scope.count("rx_read_requests", reads_, "READs accepted");
   scope.count("rx_atomic_requests", atomics_, "atomics accepted");
   scope.count("duplicate_request", duplicates_, "requests received again");

@@ -11,6 +11,11 @@
 // as if it came when its turn has come. An RNR NAK has all behind it sent again, so nothing is kept
 // then.
 //
+// Memory of regions paged on demand (nic/page_faults) has to be there before a packet is accepted:
+// its page, or the receive's, is looked up here (of a READ that of its first answer), and if it is
+// absent the answer is RNR NAK, as when there is no receive. From the first such region of the NIC
+// on, every receive of a SEND is looked up here and once more when its payload is written.
+//
 // Differs: of an unreliable connection with a shared receive queue, too, a message that is cut off
 // leaves its receive to the next one (IBTA: it completes in error).
 // Connects to: the responder, which owns it and asks in order; message_receiver; key_checker; the
@@ -69,6 +74,10 @@ class RequestJudge {
   bool may_answer_again(const Packet& packet, const NicQueuePair& qp,
                         const abi::QpContext& context) const;
   bool judge_key(InboundRequest& request, const NicQueuePair& qp, const abi::QpContext& context);
+  bool judge_page(InboundRequest& request, const NicQueuePair& qp, const abi::QpContext& context);
+  bool judge_receive(InboundRequest& request, const NicQueuePair& qp,
+                     const abi::QpContext& context);
+  void answer_not_ready(InboundRequest& request, NicQueuePair& qp, const abi::QpContext& context);
   void begin_check(InboundRequest& request, const NicQueuePair& qp, const abi::QpContext& context);
   void accept(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);
 
@@ -79,6 +88,7 @@ class RequestJudge {
   std::uint64_t atomics_ = 0;
   std::uint64_t duplicates_ = 0;
   std::uint64_t out_of_sequence_ = 0;
+  std::uint64_t absent_ = 0;
 };
 
 }  // namespace rnicsim

@@ -37,6 +37,8 @@ void RequesterConfig::describe(Fields& fields) {
   fields.object("header_pipeline", header_pipeline, "from the payload's arrival to the port");
   fields.field("wqe_interval", wqe_interval, range(Time(), Time::ms(1)),
                "least time between the starts of two WQEs of one queue pair");
+  fields.field("read_interval", read_interval, range(Time(), Time::ms(1)),
+               "least time that a READ request takes the pipeline, of whatever queue pair");
   fields.field("transmit_buffer", transmit_buffer, range(Bytes(8192), Bytes(1 << 26)),
                "payload bytes of a priority between their turn and the wire");
   fields.field("ack_request_interval", ack_request_interval, range(1, 1 << 20),
@@ -67,7 +69,7 @@ void Requester::ready(NicQueuePair& qp) {
 /// `since`: when the queue pair could have entered the pipeline.
 void Requester::wait_for_turn(NicQueuePair& qp, Time since) {
   if (qp.queued) return;
-  const bool new_work = !qp.send_stopped && !qp.paused && !qp.executing && qp.has_wqe_to_send();
+  const bool new_work = qp.may_send_new() && qp.has_wqe_to_send();
   if (!new_work && !qp.repeat_ready) return;
   if (qp.flow != nullptr) {
     qp.flow->closed = !qp.repeat_ready && !qp.flow->window_is_open();
@@ -129,7 +131,7 @@ void Requester::serve(NicQueuePair& qp, abi::QpContext& context) {
     return;
   }
   qp.queued = false;
-  if (qp.send_stopped || qp.paused || qp.executing || !qp.has_wqe_to_send()) return;
+  if (!qp.may_send_new() || !qp.has_wqe_to_send()) return;
   // A draining send queue ends what it has begun, lost packets included, and begins nothing else.
   const bool may_send =
       context.state == QpState::kRts ||
@@ -192,9 +194,10 @@ bool Requester::start_message(NicQueuePair& qp, abi::QpContext& context, const S
   qp.next_wqe_at = entered_ + config_.wqe_interval;
   qp.send_cqn = context.send_cqn;
   qp.timeout = ack_timeout(context.ack_timeout);
-  if (!qp.resumed) qp.message_psn = context.next_send_psn;
-  qp.resumed = false;
-  if (qp.outstanding.empty()) qp.acked = context.next_send_psn;
+  if (!std::exchange(qp.resumed, false)) {
+    qp.message_psn = context.next_send_psn;
+    if (qp.outstanding.empty()) qp.acked = context.next_send_psn;
+  }
   const CompletionStatus status = judge(context, wqe);
   if (status == CompletionStatus::kSuccess) return true;
   fail_at_home(qp, wqe.id, status);
@@ -315,6 +318,7 @@ void Requester::make_again(NicQueuePair& qp, const abi::QpContext& context) {
     job.packet = sends_data(wqe.opcode)
                      ? builder_.data(qp, context, wqe, range.psn, job.offset, length)
                      : builder_.request(context, wqe, range.psn, job.offset, length);
+    if (is_read(wqe.opcode)) charge_read();
     job.packet->bth.ack_req = true;
     job.epoch = Epoch(qp.repeat_epoch);
     job.message = kRepeated;
@@ -350,7 +354,17 @@ PacketRef Requester::build_request(NicQueuePair& qp, abi::QpContext& context, co
   PacketRef packet = builder_.request(context, wqe, first, qp.offset, left);
   context.next_send_psn = first + span;
   expect_answer(qp, wqe, first, first + (span - 1));
+  if (is_read(wqe.opcode)) charge_read();
   return packet;
+}
+
+/// Turns begin at clock edges: of READs that follow each other the part of a cycle that is waited
+/// for the next edge is not lost.
+void Requester::charge_read() {
+  if (config_.read_interval == Time()) return;
+  const bool follows = entered_ < read_free_ + w_.clock.duration(Cycles(1));
+  read_free_ = (follows ? read_free_ : entered_) + config_.read_interval;
+  pipeline_.hold(read_free_);
 }
 
 void Requester::expect_answer(NicQueuePair& qp, const SendWqe& wqe, Psn first, Psn last) {
@@ -402,6 +416,17 @@ void Requester::refused(std::uint64_t, DmaEngine::Job& job, KeyFault) {
   job.qp->send_stopped = true;
 }
 
+/// Of the segment that the page belongs to, what follows will be wanted, too. A queue pair asks for
+/// one page at a time.
+bool Requester::take_back(DmaEngine::Job& job) {
+  if (job.packet->bth.transport != WireTransport::kRc || job.message == kRepeated) return false;
+  if (!std::exchange(job.qp->waits_for_page, true))
+    w_.key_checker.wait_for_page(
+        job.check, job.check.behind(),
+        call<&Retransmitter::page_is_here>(retransmitter_, job.qp->qpn.value()));
+  return true;
+}
+
 void Requester::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) {
   const Time now = w_.scheduler.now();
   probe(now, ProbeKind::kTranslated, job.id, job.packet->id,
@@ -411,7 +436,7 @@ void Requester::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCh
 }
 
 void Requester::issued(const DmaEngine::Job& job) {
-  if (job.is_void() || job.failed != CompletionStatus::kSuccess) return;
+  if (job.is_void() || job.absent || job.failed != CompletionStatus::kSuccess) return;
   NicQueuePair& qp = *job.qp;
   --wqe_of(job).gathering;
   if (job.message == kRepeated) {
@@ -431,10 +456,9 @@ void Requester::done(const DmaEngine::Job& job, Time since) {
 bool Requester::leave(std::uint64_t, DmaEngine::Job& job) {
   NicQueuePair& qp = *job.qp;
   const bool is_void = job.is_void();
+  if (job.absent && !is_void) return leave_for_page(job);
   if (is_void || job.failed != CompletionStatus::kSuccess) {
-    if (job.packet)
-      packet_started(
-          MacTx::Started{job.packet->payload_length, w_.mac.priority_of(*job.packet)}.pack());
+    if (job.packet) give_up_room(*job.packet);
     if (is_void) return true;
     const WorkRequestId id = job.id;
     const CompletionStatus failed = job.failed;
@@ -447,12 +471,26 @@ bool Requester::leave(std::uint64_t, DmaEngine::Job& job) {
   const Psn psn = job.packet->bth.psn;
   const Time ready = header_pipeline_.enter(w_.scheduler.now());
   w_.mac.enqueue(std::move(job.packet), ready, MacTx::Queue::kRequest,
-                 unreliable ? Epoch() : Epoch(qp.port_epoch));
+                 unreliable ? Epoch() : Epoch(qp.port_epoch), w_.pcie.least_time(Bytes(job.bytes)));
   if (!unreliable)
     retransmitter_->sent(qp);
   else if (ends)
     completer_->sent(qp, psn, ready);
   return true;
+}
+
+/// What was made from the packet on is cut again when the page is there.
+bool Requester::leave_for_page(DmaEngine::Job& job) {
+  NicQueuePair& qp = *job.qp;
+  abi::QpContext* context = w_.contexts.lookup(qp.qpn.value(), call<&Requester::drain>(this));
+  if (context == nullptr) return false;
+  give_up_room(*job.packet);
+  retransmitter_->page_missing(qp, *context, job.packet->bth.psn);
+  return true;
+}
+
+void Requester::give_up_room(const Packet& packet) {
+  packet_started(MacTx::Started{packet.payload_length, w_.mac.priority_of(packet)}.pack());
 }
 
 void Requester::packet_started(std::uint64_t packed) {

@@ -10,12 +10,15 @@
 // passes `header_pipeline` and queues at the port. All packets of the NIC leave in the order of
 // their turns, so a translation miss of one queue pair holds up those behind it. Of one queue pair,
 // WQEs start at least `wqe_interval` apart (the per-QP processing time that bounds the message rate
-// of a single queue pair). A fence waits for the answers to earlier READs and atomics, and so does
-// a READ or atomic beyond max_rd_atomic, and a local invalidate. What is to be sent again alone
-// (repeater) takes the next turn of its queue pair before anything new, even where that has to
-// wait. Operations on keys (key_operations) have no packet; what is behind one starts when it is
-// done. Congestion control may have a queue pair wait for its turn, or for its window. In SQD only
-// WQEs that had their turn before are sent, again if need be.
+// of a single queue pair); a READ takes the pipeline for `read_interval`, which bounds the rate of
+// READs of all queue pairs together. A fence waits for the answers to earlier READs and atomics,
+// and so does a READ or atomic beyond max_rd_atomic, and a local invalidate. What is to be sent
+// again alone (repeater) takes the next turn of its queue pair before anything new, even where that
+// has to wait. Operations on keys (key_operations) have no packet; what is behind one starts when
+// it is done. Congestion control may have a queue pair wait for its turn, or for its window. In SQD
+// only WQEs that had their turn before are sent, again if need be. A packet of a reliable
+// connection whose payload lies on an absent page (nic/page_faults) is taken back with those behind
+// it, and its queue pair sends nothing until the page is there.
 #pragma once
 
 #include <algorithm>
@@ -48,6 +51,7 @@ struct RequesterConfig {
   PipelineConfig pipeline{Cycles(20), Cycles(4)};
   PipelineConfig header_pipeline{Cycles(8), Cycles(2)};
   Time wqe_interval = Time::ns(140);
+  Time read_interval{};
   Bytes transmit_buffer{64 * 1024};
   std::uint32_t ack_request_interval = 64;
   void describe(Fields& fields);
@@ -117,6 +121,7 @@ class Requester : private DmaEngine::Client {
   PacketRef build(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe,
                   std::uint32_t length);
   PacketRef build_request(NicQueuePair& qp, abi::QpContext& context, const SendWqe& wqe);
+  void charge_read();
   void expect_answer(NicQueuePair& qp, const SendWqe& wqe, Psn first, Psn last);
   void finish_wqe(NicQueuePair& qp, const SendWqe& wqe, Psn last_psn);
   static SendWqe& wqe_of(const DmaEngine::Job& job);
@@ -131,10 +136,14 @@ class Requester : private DmaEngine::Client {
   void begin_part(const DmaEngine::Job& job, std::uint32_t moved, KeyCheck& check) override;
   bool may_move(std::uint64_t, DmaEngine::Job&) override { return true; }
   void refused(std::uint64_t sequence, DmaEngine::Job& job, KeyFault fault) override;
+  bool take_back(DmaEngine::Job& job) override;
   void part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) override;
   void issued(const DmaEngine::Job& job) override;
   void done(const DmaEngine::Job& job, Time since) override;
   bool leave(std::uint64_t sequence, DmaEngine::Job& job) override;
+  bool leave_for_page(DmaEngine::Job& job);
+  void give_up_room(const Packet& packet);
+  void drain() { dma_.drain(); }
 
   Wiring w_;
   RequesterConfig config_;
@@ -149,7 +158,8 @@ class Requester : private DmaEngine::Client {
   TxScheduler tx_scheduler_;
   DmaEngine dma_;
   bool turn_armed_ = false;
-  Time entered_;  ///< when the present turn entered the pipeline
+  Time entered_;    ///< when the present turn entered the pipeline
+  Time read_free_;  ///< when the last READ has had its interval
   std::uint8_t turn_priority_ = 0;
   std::array<Time, kPriorities> room_since_{};  ///< when the buffer last stopped being full
   std::array<Bytes, kPriorities> buffered_{};

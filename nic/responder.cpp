@@ -137,7 +137,8 @@ void Responder::hand_over(InboundRequest& request) {
     job.offset = request.offset;
     job.check.pd = w_.contexts.peek(packet.bth.dest_qp.value())->pd;
   } else if (request.verdict == Verdict::kTake || request.verdict == Verdict::kAtomic) {
-    job.bytes = check.state == KeyCheck::State::kPass ? 0 : check.length;
+    const bool empty = check.state == KeyCheck::State::kPass && check.piece_count == 0;
+    job.bytes = empty ? 0 : check.length;
     if (begins(opcode))
       probe(request.ready, ProbeKind::kKeyChecked, packet.work_request, packet.id,
             static_cast<std::uint64_t>(request.key_since.ps()), 0);

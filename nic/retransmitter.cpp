@@ -199,16 +199,9 @@ bool Retransmitter::forget_from(NicQueuePair& qp, Psn psn, OutstandingMessage& m
     message = qp.outstanding.at(kept);
     if (message.local_error != CompletionStatus::kSuccess) return false;
     qp.outstanding.truncate(kept);
-  } else if (qp.started) {
-    const SendWqe& wqe = qp.wqe(qp.sending);
-    message.first_psn = qp.message_psn;
-    message.wqe_index = wqe.block;
-    message.opcode = wqe.opcode;
-    message.id = wqe.id;
-  } else {
-    return false;
+    return true;
   }
-  return true;
+  return qp.partly_sent(message);
 }
 
 void Retransmitter::go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn) {
@@ -216,6 +209,34 @@ void Retransmitter::go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn) 
   const Psn end = context.next_send_psn;
   if (!forget_from(qp, psn, message)) return;
   if (config_.mode == Retransmission::kGoBack0) psn = message.first_psn;
+  packets_again_ += static_cast<std::uint32_t>(end - psn);
+  ++qp.port_epoch;
+  congestion_.went_back(qp);
+  put_back(qp, context, psn, message);
+  probe(scheduler_.now(), ProbeKind::kGoBack, message.id, 0, psn.value(),
+        static_cast<std::uint64_t>(end - psn));
+  wqe_fetch_->resume(qp.qpn);
+}
+
+/// Packets before `psn` may still be on their way to the port: they are sent.
+void Retransmitter::page_missing(NicQueuePair& qp, abi::QpContext& context, Psn psn) {
+  OutstandingMessage message;
+  if (!forget_from(qp, psn, message)) return;
+  if (qp.outstanding.empty()) stop_timer(qp);
+  congestion_.took_back(qp);
+  put_back(qp, context, psn, message);
+  wqe_fetch_->resume(qp.qpn);
+}
+
+void Retransmitter::page_is_here(std::uint64_t qpn) {
+  NicQueuePair& qp = qps_.at(Qpn(static_cast<std::uint32_t>(qpn)));
+  qp.waits_for_page = false;
+  requester_->ready(qp);
+}
+
+/// Nothing has been cut from `psn` of `message` on.
+void Retransmitter::put_back(NicQueuePair& qp, abi::QpContext& context, Psn psn,
+                             const OutstandingMessage& message) {
   std::size_t reads = 0;
   while (reads < qp.reads.size() && qp.reads.at(reads).last_psn - psn < 0) ++reads;
   std::uint64_t offset = static_cast<std::uint64_t>(psn - message.first_psn) * context.path_mtu();
@@ -225,24 +246,19 @@ void Retransmitter::go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn) 
     offset = read.atomic ? 0 : read.received;
   }
   qp.reads.truncate(reads);
-  packets_again_ += static_cast<std::uint32_t>(end - psn);
   if (psn - qp.acked < 0) qp.acked = psn;
   qp.void_window();
-  ++qp.port_epoch;
-  congestion_.went_back(qp);
   qp.refetch_from(message.wqe_index);
   qp.started = false;
   qp.send_stopped = false;  // what failed at home is met again
   qp.resumed = true;
+  qp.resumed_message = message;
   qp.offset = offset;
   qp.message_psn = message.first_psn;
   context.send_consumer = message.wqe_index;
   context.work_requests = message.id.index();
   context.next_send_psn = psn;
   contexts_.mark_dirty(qp.qpn.value());
-  probe(scheduler_.now(), ProbeKind::kGoBack, message.id, 0, psn.value(),
-        static_cast<std::uint64_t>(end - psn));
-  wqe_fetch_->resume(qp.qpn);
 }
 
 void RetransmitterConfig::describe(Fields& fields) {

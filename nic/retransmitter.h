@@ -17,6 +17,10 @@
 // what had been sent when the timeout came, the next one after each, without another timeout. Only
 // timeouts count as retries: a NAK names a PSN once, so it cannot repeat without progress.
 //
+// A packet whose page is absent at home (nic/page_faults) is not sent, or not written, and what
+// follows it neither: the queue pair is put back to its PSN and goes on when the page is there.
+// That is no retry: nothing was lost.
+//
 // Approximates: the mode is this NIC's own, no vendor's protocol; the wire format is IBTA's. The
 // timeout is exact (IBTA allows up to 4 times as long); one deadline entry a
 // queue pair, moved lazily.
@@ -83,6 +87,10 @@ class Retransmitter {
   void recover(NicQueuePair& qp);
   /// The responder was not ready to receive `psn`.
   void not_ready(NicQueuePair& qp, abi::QpContext& context, Psn psn, std::uint8_t timer);
+  /// The page of the packet or READ answer `psn` is absent at home.
+  void page_missing(NicQueuePair& qp, abi::QpContext& context, Psn psn);
+  /// It may be there.
+  void page_is_here(std::uint64_t qpn);
   /// go_back_0: `psn` is the first of the oldest message, which the responder wants once more.
   bool restarts(NicQueuePair& qp, Psn psn) const;
   /// Nothing is waited for any more.
@@ -104,6 +112,8 @@ class Retransmitter {
   void repeat_oldest(NicQueuePair& qp);
   void again(NicQueuePair& qp, abi::QpContext& context, Psn psn);
   void go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn);
+  void put_back(NicQueuePair& qp, abi::QpContext& context, Psn psn,
+                const OutstandingMessage& message);
   bool forget_from(NicQueuePair& qp, Psn psn, OutstandingMessage& message);
 
   Scheduler& scheduler_;

@@ -57,13 +57,20 @@ TranslationCache::Result TranslationCache::lookup(const abi::KeyEntry& key, Virt
     miss(key, line, retry, work_request);
     return {Result::State::kMiss, {}, 0};
   }
-  if (!std::exchange(missed_before_, false)) ++hits_;
+  const bool fresh = std::exchange(missed_before_, false);
   Cached& cached = lines_[*slot];
+  const abi::TableEntry& entry = cached.line[page % config_.line_entries];
+  if (!entry.present && !fresh && key.access.allows(AccessFlags::kOnDemand)) {
+    directory_.erase(name_of_line(key, line));
+    ++misses_;
+    miss(key, line, retry, work_request);
+    return {Result::State::kMiss, {}, 0};
+  }
+  if (!fresh) ++hits_;
   if (cached.ahead) {
     came_true(cached.ahead);
     fetch_ahead(key, line + 1);
   }
-  const abi::TableEntry& entry = cached.line[page % config_.line_entries];
   if (!entry.present) return {Result::State::kNotPresent, {}, 0};
   const std::uint64_t offset = address.value() & ((std::uint64_t{1} << shift) - 1);
   const std::uint64_t left = (std::uint64_t{1} << shift) - offset;

@@ -7,6 +7,9 @@
 // 64 B read by default), so `entries` / `line_entries` lines exist. A hit costs cycles, a miss a
 // walk (nic/memory_translation), limited by `outstanding_misses`.
 //
+// Absent pages (of regions paged on demand) are not kept: a line that is here and says so is
+// fetched again, as the driver may have added the page meanwhile.
+//
 // With `prefetch` next_line, a miss, and the first use of a line that was fetched ahead, fetches
 // the region's next line too, if it is not here and a miss register is free.
 #pragma once

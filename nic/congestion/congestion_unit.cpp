@@ -108,6 +108,12 @@ void CongestionUnit::went_back(NicQueuePair& qp) {
   algorithm_->lost(*qp.flow);
 }
 
+void CongestionUnit::took_back(NicQueuePair& qp) {
+  if (qp.flow == nullptr) return;
+  qp.flow->sent = qp.flow->acked;
+  qp.flow->marks.clear();
+}
+
 void CongestionUnit::forget(NicQueuePair& qp) {
   if (qp.flow == nullptr) return;
   CongestionFlow& flow = *qp.flow;

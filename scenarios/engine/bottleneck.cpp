@@ -45,6 +45,24 @@ Place place_of(const std::string& path) {
   return place;
 }
 
+/// A wire behind the NIC's own link, of `owner`; empty: it is none.
+std::string words_of_wire(const std::string& block, const std::string& owner) {
+  if (block == "pcie_switch.upstream")
+    return "the upstream link of the PCIe switch of " + owner + " towards its memory";
+  if (block == "pcie_switch.downstream")
+    return "the upstream link of the PCIe switch of " + owner + " from its memory";
+  if (block == "root_complex.peer_writes")
+    return "the root complex of " + owner + " that passes writes from port to port";
+  if (block == "root_complex.peer_reads")
+    return "the root complex of " + owner + " that passes completions from port to port";
+  const std::string gpu = block.substr(0, block.find('.')) + " of " + owner;
+  if (ends_with(block, ".link_in")) return "PCIe to " + gpu;
+  if (ends_with(block, ".link_out")) return "PCIe from " + gpu;
+  if (ends_with(block, ".bar_writes")) return "the BAR of " + gpu + " that takes writes";
+  if (ends_with(block, ".bar_reads")) return "the BAR of " + gpu + " that answers reads";
+  return "";
+}
+
 /// In words, with the metric that says so left to the caller.
 std::string words_of(const std::string& path) {
   const Place place = place_of(path);
@@ -61,8 +79,10 @@ std::string words_of(const std::string& path) {
     return "PCIe from the memory of " + place.host + " to its NIC";
   if (place.block == "memory") return "the memory bandwidth" + of_host;
   if (begins_with(place.block, "memory.numa")) return "the way between the memory nodes" + of_host;
+  if (place.block == "page_faults") return "page faults in regions" + of_host;
   if (place.block == "iommu") return "page walks of the IOMMU" + of_host;
   if (begins_with(place.block, "cpu.core")) return "the CPU core" + of_host + " that works on data";
+  if (std::string wire = words_of_wire(place.block, place.host); !wire.empty()) return wire;
   if (ends_with(path, "translation_cache.stalled.miss_registers"))
     return "walks of the translation table" + of_host + "'s NIC, no miss register being free";
   if (ends_with(path, "atomic_unit.stalled.locks"))

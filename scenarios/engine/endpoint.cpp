@@ -129,6 +129,7 @@ VirtualAddress Endpoint::map(Bytes length) {
 
 MemoryRegion Endpoint::register_memory(CpuTask& task, VirtualAddress address, Bytes length,
                                        AccessFlags access) {
+  if (spec.pages_on_demand(host)) access = AccessFlags(access.bits() | AccessFlags::kOnDemand);
   const auto registered = process.verbs.reg_mr(task, pd, address, length.count(), access);
   if (registered.error == Errno::kNoMemory)
     out_of_memory("a translation table or a key is not to be had");
@@ -136,20 +137,15 @@ MemoryRegion Endpoint::register_memory(CpuTask& task, VirtualAddress address, By
   return registered.value;
 }
 
-void Endpoint::stage(CpuTask& task, Bytes bytes, Staging direction) {
+void Endpoint::stage(CpuTask& task, std::uint64_t offset, Bytes bytes, CopyDirection direction) {
   const auto number = spec.gpu_of(host);
   if (!number || spec.path == GpuPath::kDirect) return;
-  Gpu& gpu = machine_.gpu(*number);
-  if (spec.path == GpuPath::kCpuCopy) return copy_by_cpu(task, gpu, bytes, direction);
-  task.settle();
-  task.sleep_until(gpu.copy(task.now(), bytes));
-}
-
-void Endpoint::copy_by_cpu(CpuTask& task, const Gpu& gpu, Bytes bytes, Staging direction) {
-  const Time time = direction == Staging::kOutOfGpu ? gpu.cpu_load(bytes) : gpu.cpu_store(bytes);
-  const Clock clock(machine_.config().cpu.frequency);
-  machine_.usage().add_copy(bytes);
-  task.run(CpuPlane::kData, CpuCategory::kCopying, Cycles(clock.index_at_or_after(time)));
+  const GpuCopy copy{machine_.gpu(*number), process.pages,
+                     VirtualAddress(region.address.value() + offset), bytes, direction};
+  if (spec.path == GpuPath::kCpuCopy)
+    copy_by_core(task, copy);
+  else
+    copy_by_engine(task, copy);
 }
 
 CompletionQueue* Endpoint::create_cq(CpuTask& task, std::uint32_t entries) {

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "host/gpu_copy.h"
 #include "host/host.h"
 #include "model/probe.h"
 #include "model/software_thread.h"
@@ -81,10 +82,9 @@ class Endpoint {
   /// Takes completions, at least one, by polling or asleep, as the workload says.
   std::uint32_t wait(CpuTask& task, CompletionQueue* cq, WorkCompletion* out,
                      std::uint32_t capacity);
-  /// Copies a message between this side's GPU and the buffer that stands in for it, if the workload
-  /// stages; the program waits for it.
-  enum class Staging : std::uint8_t { kOutOfGpu, kIntoGpu };
-  void stage(CpuTask& task, Bytes bytes, Staging direction);
+  /// Copies a message between this side's GPU and the place of the buffer that stands in for it, if
+  /// the workload stages; the program waits for it.
+  void stage(CpuTask& task, std::uint64_t offset, Bytes bytes, CopyDirection direction);
   /// As datagrams to the queue pair's peer need it.
   void address(SendRequest& request, std::size_t qp) const;
   ScatterGather piece(std::uint64_t offset, Bytes bytes) const {
@@ -107,7 +107,6 @@ class Endpoint {
   const char* doing = "starting";
 
  private:
-  void copy_by_cpu(CpuTask& task, const Gpu& gpu, Bytes bytes, Staging direction);
   VirtualAddress map(Bytes length);
   void register_pieces(CpuTask& task, VirtualAddress address, Bytes length, AccessFlags access);
   MemoryRegion register_memory(CpuTask& task, VirtualAddress address, Bytes length,

@@ -33,6 +33,8 @@ Kind describe(ProbeKind kind) {
       return {"driver", "translation table built", kMessage};
     case ProbeKind::kRegisterKey:
       return {"driver", "key issued", kMessage};
+    case ProbeKind::kPagesBrought:
+      return {"driver", "pages brought in", kMessage};
     case ProbeKind::kControlMessage:
       return {"cpu.control_channel", "message delivered", kMessage};
     case ProbeKind::kPostSend:
@@ -127,6 +129,8 @@ std::string details(const ProbeRecord& r) {
     case ProbeKind::kPayloadHanded:
     case ProbeKind::kPayloadLanded:
       return fmt::format("{} B, {}", r.b, since(r));
+    case ProbeKind::kPagesBrought:
+      return fmt::format("{} pages, {}", r.b, since(r));
     case ProbeKind::kRegisterKey:
       return fmt::format("key 0x{:08x}, {}", r.b, since(r));
     case ProbeKind::kDoorbellRung:

@@ -47,7 +47,7 @@ class Judge {
       if (spec.violation)
         for (JudgedRun& run : runs_)
           if (concerns(spec, run)) run.expected_violations.push_back(*spec.violation);
-    for (JudgedRun& run : runs_) run.judged = !ended_badly(run);
+    for (JudgedRun& run : runs_) run.judged = bad_end(run) == nullptr;
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const std::string path = "expect." + std::to_string(i);
       if (specs[i].violation)
@@ -63,13 +63,22 @@ class Judge {
     return !spec.variant || *spec.variant == run.setup.variant;
   }
 
-  static bool ended_badly(const JudgedRun& run) {
+  /// Null: it came to a proper end, or to the one that was expected.
+  static const Violation* bad_end(const JudgedRun& run) {
     const auto bad = [&](const Violation& violation) {
       const bool no_end = violation.kind == "deadlock" || violation.kind == "unfinished_flow" ||
-                          violation.kind == "lossless_drop" || violation.kind == "dma_error";
+                          violation.kind == "lossless_drop" || violation.kind == "dma_error" ||
+                          violation.kind == "fault";
       return no_end && !run.expects(violation);
     };
-    return std::any_of(run.result.violations.begin(), run.result.violations.end(), bad);
+    const std::vector<Violation>& all = run.result.violations;
+    const auto found = std::find_if(all.begin(), all.end(), bad);
+    return found == all.end() ? nullptr : &*found;
+  }
+
+  static void leave_unjudged(JudgedRun& run, const JudgedRun& bad, const ExpectationSpec& spec) {
+    const Violation& end = *bad_end(bad);
+    run.unjudged.push_back({spec, end.kind + " at " + end.where + ": " + end.text});
   }
 
   JudgedRun* run_of(const std::string& variant) {
@@ -104,7 +113,8 @@ class Judge {
 
   void judge_metric(const ExpectationSpec& spec, const std::string& path) {
     JudgedRun* run = run_of(spec.measured.variant);
-    if (run == nullptr || !run->judged) return;
+    if (run == nullptr) return;
+    if (!run->judged) return leave_unjudged(*run, *run, spec);
     ExpectationResult result;
     result.spec = spec;
     const Metric* measured = metric(*run, spec.measured.path, path + ".metric");
@@ -116,7 +126,8 @@ class Judge {
     result.unit = measured->unit;
     if (spec.ratio_to || spec.difference_to) {
       const JudgedRun* other = run_of(spec.reference.variant);
-      if (other == nullptr || !other->judged) return;
+      if (other == nullptr) return;
+      if (!other->judged) return leave_unjudged(*run, *other, spec);
       const Metric* reference = metric(*other, spec.reference.path,
                                        path + (spec.ratio_to ? ".ratio_to" : ".difference_to"));
       if (reference == nullptr) {
@@ -183,7 +194,7 @@ bool JudgedRun::passed() const {
 std::vector<JudgedRun> judge(const ScenarioFile& file, std::vector<RunResult> results) {
   std::vector<JudgedRun> runs;
   for (std::size_t i = 0; i < results.size(); ++i)
-    runs.push_back({file.name, file.runs[i], std::move(results[i]), {}, {}, true});
+    runs.push_back({file.name, file.runs[i], std::move(results[i]), {}, {}, {}, true});
   if (!runs.empty()) Judge(file, runs).run();
   return runs;
 }

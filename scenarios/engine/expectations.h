@@ -22,6 +22,12 @@ struct ExpectationResult {
   bool accepted() const { return passed != spec.missed.has_value(); }
 };
 
+/// What could not be judged, as the run that it measures (or compares with) came to no proper end.
+struct Unjudged {
+  ExpectationSpec spec;
+  std::string why;  ///< in one line
+};
+
 /// A run with everything that is said about it: what documents and views are made of.
 struct JudgedRun {
   std::string scenario;  ///< name of the file
@@ -29,6 +35,7 @@ struct JudgedRun {
   RunResult result;
   std::vector<ExpectationResult> expectations;
   std::vector<std::string> expected_violations;  ///< kinds
+  std::vector<Unjudged> unjudged;
   /// False: the run came to no proper end (and was not expected to), so its metrics say nothing.
   bool judged = true;
 

@@ -94,7 +94,7 @@ void PairWorkload::take_receives(CpuTask& task) {
   if (!spec_.receiver_polls) return;
   if (leases_windows()) windows_.bind_all(task);
   received_.take_all(task, [&](std::uint32_t qp, const ReceivedMessages::Message& message) {
-    if (message.success) target_.stage(task, spec_.size, Endpoint::Staging::kIntoGpu);
+    if (message.success) target_.stage(task, message.place, spec_.size, CopyDirection::kIntoGpu);
     if (leases_windows() && message.success) windows_.taken(task, qp, message.invalidated);
   });
 }
@@ -302,7 +302,7 @@ bool PairWorkload::post_next(CpuTask& task, const Introduction& peer) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const MessageLedger::Message message = next_message(task.now());
     if (!brings_data(spec_.operation))
-      initiator_.stage(task, spec_.size, Endpoint::Staging::kOutOfGpu);
+      initiator_.stage(task, message.local_offset, spec_.size, CopyDirection::kOutOfGpu);
     elements_[i] = source(message.local_offset);
     requests_[i] = request_for(message, elements_[i], peer);
     if (timeline_ != nullptr && requests_[i].id < tracked_)

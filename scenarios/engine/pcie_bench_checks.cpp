@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/mmio_bridge.h"
 #include "model/config_scalar.h"
 #include "model/json_path.h"
 #include "model/quantity.h"
@@ -13,9 +14,12 @@
 namespace rnicsim {
 namespace {
 
-constexpr PcieBenchOperation kOperations[] = {
-    PcieBenchOperation::kRead, PcieBenchOperation::kWrite, PcieBenchOperation::kReadWrite,
-    PcieBenchOperation::kLatencyRead, PcieBenchOperation::kLatencyWriteRead};
+constexpr PcieBenchOperation kOperations[] = {PcieBenchOperation::kRead,
+                                              PcieBenchOperation::kWrite,
+                                              PcieBenchOperation::kReadWrite,
+                                              PcieBenchOperation::kLatencyRead,
+                                              PcieBenchOperation::kLatencyWriteRead,
+                                              PcieBenchOperation::kLatencyStore};
 
 class PcieBenchChecker {
  public:
@@ -42,6 +46,10 @@ class PcieBenchChecker {
     if (std::min(host.exerciser->config.pcie.tags, host.config.pcie.max_tags()) < tags)
       fail("sizes", "a read of " + to_text(largest) + " needs " + std::to_string(tags) +
                         " tags, more than the exerciser has");
+    const bool stores = std::find(spec_.operations.begin(), spec_.operations.end(),
+                                  PcieBenchOperation::kLatencyStore) != spec_.operations.end();
+    if (stores && largest.count() > MmioBridge::kMaxBytes)
+      fail("sizes", "a store has at most 64 B");
     if (host.config.pcie_switch)
       fail_check(document_, path_.substr(0, path_.rfind('.')) + ".from",
                  "the exerciser of host \"" + host.name +

@@ -22,13 +22,15 @@ DmaExerciser::Kind kind_of(PcieBenchOperation operation) {
     case PcieBenchOperation::kLatencyRead:
       return DmaExerciser::Kind::kReadLatency;
     case PcieBenchOperation::kLatencyWriteRead:
+    case PcieBenchOperation::kLatencyStore:  // no job of the exerciser's
       break;
   }
   return DmaExerciser::Kind::kWriteReadLatency;
 }
 
 bool writes(PcieBenchOperation operation) {
-  return operation != PcieBenchOperation::kRead && operation != PcieBenchOperation::kLatencyRead;
+  return operation == PcieBenchOperation::kWrite || operation == PcieBenchOperation::kReadWrite ||
+         operation == PcieBenchOperation::kLatencyWriteRead;
 }
 
 }  // namespace
@@ -77,6 +79,11 @@ void PcieBenchWorkload::allocate_window() {
 
 void PcieBenchWorkload::begin() {
   const Measurement& next = plan_[results_.size()];
+  if (next.operation == PcieBenchOperation::kLatencyStore) {
+    server_.exerciser->on_store(call<&PcieBenchWorkload::stored>(this));
+    store_latencies_.clear();
+    return store();
+  }
   prepare_cache(next.window);
   places_ = std::make_unique<PcieBenchPlaces>(frames_, next.size, next.window, spec_.offset,
                                               spec_.random, seed_);
@@ -100,10 +107,31 @@ void PcieBenchWorkload::prepare_cache(Bytes window) {
         kLineBytes);
 }
 
+/// One at a time, to the first register.
+void PcieBenchWorkload::store() {
+  constexpr std::uint8_t kZeros[MmioBridge::kMaxBytes] = {};
+  store_left_ = server_.host->scheduler().now();
+  server_.host->exerciser_pcie().mmio().mmio_write(
+      store_left_, 0, kZeros, static_cast<unsigned>(plan_[results_.size()].size.count()));
+}
+
+void PcieBenchWorkload::stored() {
+  store_latencies_.push_back(server_.host->scheduler().now() - store_left_);
+  if (store_latencies_.size() < spec_.count) return store();
+  server_.exerciser->on_store({});
+  Time sum;
+  for (const Time time : store_latencies_) sum += time;
+  keep(sum, std::move(store_latencies_));
+}
+
 void PcieBenchWorkload::ended() {
-  const Measurement& measured = plan_[results_.size()];
   const DmaExerciser::Outcome& outcome = server_.exerciser->outcome();
-  Result result{outcome.lasted, outcome.latencies};
+  keep(outcome.lasted, outcome.latencies);
+}
+
+void PcieBenchWorkload::keep(Time lasted, std::vector<Time> latencies) {
+  const Measurement& measured = plan_[results_.size()];
+  Result result{lasted, std::move(latencies)};
   std::sort(result.latencies.begin(), result.latencies.end());
   results_.push_back(std::move(result));
   if (writes(measured.operation)) written_ += measured.size * spec_.count;

@@ -69,7 +69,10 @@ class PcieBenchWorkload : public Workload {
 
   void allocate_window();
   void begin();
+  void store();
+  void stored();
   void ended();
+  void keep(Time lasted, std::vector<Time> latencies);
   void prepare_cache(Bytes window);
   std::string name_of_measurement(const Measurement& measurement) const;
   void report_one(MetricSink& sink, const Measurement& measurement, const Result& result) const;
@@ -82,6 +85,8 @@ class PcieBenchWorkload : public Workload {
   std::vector<PhysicalAddress> frames_;
   std::unique_ptr<PcieBenchPlaces> places_;
   std::vector<Result> results_;
+  std::vector<Time> store_latencies_;  ///< of the measurement under way
+  Time store_left_;                    ///< the core
   Bytes written_;
 };
 

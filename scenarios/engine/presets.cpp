@@ -63,11 +63,30 @@ void check_sources(const JsonNode& sources, const JsonNode& values) {
   }
 }
 
+/// Keeps what the base says of the value at `path`: of an object of which `given` gives a part
+/// anew, for each of the other values in it that have no source of their own.
+void keep_source(const std::string& path, const JsonNode& source, const JsonNode& value,
+                 const JsonNode* given, const JsonNode& base_sources, JsonNode& sources) {
+  if (given == nullptr) {
+    sources.set(path, source);
+    return;
+  }
+  if (!value.is_object() || !given->is_object()) return;
+  for (const JsonNode& member : value.children()) {
+    const std::string below = path + '.' + member.key();
+    if (base_sources.find(below) == nullptr)
+      keep_source(below, source, member, given->find(member.key()), base_sources, sources);
+  }
+}
+
 /// The base's sources, without those of values that `values` gives anew, and `own` after them.
-JsonNode merged_sources(const JsonNode& base, const JsonNode& values, const JsonNode& own) {
+JsonNode merged_sources(const Preset& base, const JsonNode& values, const JsonNode& own) {
   JsonNode sources = JsonNode::object();
-  for (const JsonNode& source : base.children())
-    if (!has_node(values, source.key())) sources.set(source.key(), source);
+  for (const JsonNode& source : base.sources->children()) {
+    const std::string& path = source.key();
+    const JsonNode* given = has_node(values, path) ? &nearest_node(values, path) : nullptr;
+    keep_source(path, source, nearest_node(*base.values, path), given, *base.sources, sources);
+  }
   for (const JsonNode& source : own.children()) sources.set(source.key(), source);
   return sources;
 }
@@ -132,8 +151,8 @@ Preset PresetSource::read(const JsonNode& file, PresetKind kind, std::vector<std
     const Preset base = read(*below, kind, chain);
     JsonNode values = *base.values;
     merge_patch(values, *preset.values);
-    preset.sources = std::make_shared<const JsonNode>(
-        merged_sources(*base.sources, *preset.values, *preset.sources));
+    preset.sources =
+        std::make_shared<const JsonNode>(merged_sources(base, *preset.values, *preset.sources));
     preset.values = std::make_shared<const JsonNode>(std::move(values));
   }
   with_config(kind, [&](ConfigRef config) { read_config(*preset.values, config, "values"); });

@@ -95,13 +95,24 @@ class Runner {
   /// After a failure only what comes before it matters still: it may fail as well.
   void finish(std::size_t index) {
     try {
-      results_[index] = running_.at(index)->result();
+      results_[index] = result_of(index);
       running_.erase(index);
       ++done_;
     } catch (const std::exception&) {
       failure_ = std::current_exception();
       end_ = index;
       running_.erase(running_.lower_bound(index), running_.end());
+    }
+  }
+
+  RunResult result_of(std::size_t index) {
+    try {
+      return running_.at(index)->result();
+    } catch (const SimulationFault& fault) {
+      if (!options_.keep_going) throw;
+      RunResult result;
+      result.violations.push_back({"fault", jobs_[index].name, Time(), fault.what()});
+      return result;
     }
   }
 

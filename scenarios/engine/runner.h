@@ -45,12 +45,15 @@ struct RunnerOptions {
   bool progress = false;
   /// Record when ports are paused.
   bool pauses = false;
+  /// A run in which the simulator itself fails gives a result with nothing but a violation "fault",
+  /// and the others go on.
+  bool keep_going = false;
   /// Text trace on stderr. REQUIRES: jobs is 1, or the traces would mix.
   std::optional<EventLogOptions> log;
   std::function<RunResult(const Scenario&, const SimulationHooks&)> simulate;
 };
 
-/// Throws SimulationFault, Interrupted, or ConfigError if a child did.
+/// Throws SimulationFault (if that ends the runs), Interrupted, or ConfigError if a child did.
 std::vector<RunResult> run_simulations(const std::vector<SimulationJob>& jobs,
                                        const RunnerOptions& options);
 

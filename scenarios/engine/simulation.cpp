@@ -201,11 +201,11 @@ class Simulation {
   }
 
   /// Links lose nothing and send nothing twice by themselves: unless faults did so on purpose,
-  /// packets of a flow take different ways, or a receiver was not ready or silent and everything
-  /// was sent again, packet sequence numbers must be contiguous.
+  /// packets of a flow take different ways, or a receiver was not ready or silent or a page absent
+  /// and everything was sent again, packet sequence numbers must be contiguous.
   void check_sequences() {
     if (system_.disturbed_packets() != 0 || system_.fabric().may_reorder() ||
-        total_of(".responder.rnr_naks") != 0 ||
+        total_of(".responder.rnr_naks") != 0 || total_of(".page_faults.faults") != 0 ||
         total_of(".retransmitter.local_ack_timeout_err") != 0)
       return;
     for (const auto& [path, metric] : result_.metrics)

@@ -93,7 +93,8 @@ void System::build_host(const HostSpec& spec, const Scenario& scenario) {
                            cable.propagation,
                            cable.mtu,
                            cable.response_time,
-                           scenario.fabric.infiniband.value_or(CreditConfig{})};
+                           scenario.fabric.infiniband.value_or(CreditConfig{}),
+                           spec.config.pcie.rate()};
     NicConfig config = spec.nics[i].config;
     config.pcie.tags = std::min(config.pcie.tags, spec.config.pcie.max_tags());
     auto nic = with_path_prefix("hosts." + spec.name + ".nics." + std::to_string(i) + ".", [&] {

@@ -341,6 +341,13 @@ void Timeline::fault(const ProbeRecord& r) {
         add("nic", "responder", std::string("sends NAK: ") + name_of(aeth.nak_code()));
       break;
     }
+    case ProbeKind::kEventWritten:
+      if (static_cast<abi::EventType>(r.b >> 32) == abi::EventType::kPageFault)
+        add("nic", "page_faults", "tells the driver of an absent page");
+      break;
+    case ProbeKind::kPagesBrought:
+      add("cpu", "driver", fmt::format("brings {} pages in", r.b));
+      break;
     case ProbeKind::kKeyChanged:
       if (r.b != 0) add("nic", "key_operations", "operation on a key refused");
       break;

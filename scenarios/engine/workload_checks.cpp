@@ -144,6 +144,7 @@ class WorkloadChecker {
   }
 
   void check_memory_path() const {
+    check_on_demand();
     require(!w_.gpu_of(w_.from) || w_.inline_up_to == Bytes(0), "inline",
             "the CPU would have to read what stands in a GPU's memory; leave it out");
     if (w_.path == GpuPath::kDirect) return;
@@ -154,6 +155,14 @@ class WorkloadChecker {
     require(!w_.gpu_of(w_.to) || takes_receive(w_.operation), "path",
             "`to` can copy into its GPU only what it is told of: \"write_imm\", \"send\" or "
             "\"send_imm\"");
+  }
+
+  void check_on_demand() const {
+    if (w_.on_demand == OnDemand::kNone) return;
+    require(!handles_windows(), "on_demand", "this NIC binds no windows to such regions");
+    for (const std::string& host : {w_.from, w_.to})
+      require(!w_.pages_on_demand(host) || !w_.gpu_of(host) || w_.path != GpuPath::kDirect,
+              "on_demand", "a GPU's memory is pinned");
   }
 
   static bool has_one_way_data(Operation operation) {
@@ -264,6 +273,7 @@ class WorkloadChecker {
     refuse_keys_of_pairs();
     refuse_keys_of_flows();
     refuse_keys_of_rkey_guessing();
+    check_on_demand();
     const Operation operation = operation_of(w_.test);
     require(
         transport_has(w_.transport, operation), "transport",
@@ -322,6 +332,7 @@ class WorkloadChecker {
     require(!w_.memory, "memory", kRegions);
     require(!w_.from_memory, "from_memory", kRegions);
     require(!w_.to_memory, "to_memory", kRegions);
+    require(w_.on_demand == OnDemand::kNone, "on_demand", kRegions);
   }
 
   void refuse_keys_of_pairs() const {

@@ -30,8 +30,8 @@ const char* name_of(PerftestProgram program) {
 }
 
 const char* name_of(PcieBenchOperation operation) {
-  constexpr const char* kNames[] = {"read", "write", "read_write", "latency_read",
-                                    "latency_write_read"};
+  constexpr const char* kNames[] = {
+      "read", "write", "read_write", "latency_read", "latency_write_read", "latency_store"};
   return kNames[static_cast<unsigned>(operation)];
 }
 
@@ -169,6 +169,13 @@ void WorkloadSpec::describe_pairs(Fields& f) {
   f.optional("memory", memory, "where the regions stand: \"host\", or a GPU of the host, \"gpu0\"");
   f.optional("from_memory", from_memory, "where that of `from` stands, if not as `memory` says");
   f.optional("to_memory", to_memory, "where that of `to` stands, if not as `memory` says");
+  f.choice("on_demand", on_demand,
+           {{"none", OnDemand::kNone},
+            {"from", OnDemand::kFrom},
+            {"to", OnDemand::kTo},
+            {"both", OnDemand::kBoth}},
+           "whose regions are paged on demand (ODP): registered without pinning, with pages that "
+           "come when the NIC first misses them");
   f.choice(
       "path", path,
       {{"direct", GpuPath::kDirect}, {"staged", GpuPath::kStaged}, {"cpu_copy", GpuPath::kCpuCopy}},
@@ -295,8 +302,9 @@ void WorkloadSpec::describe_flows(Fields& f) {
 
 void PcieBenchSpec::describe(Fields& f) {
   f.any("operations", operations_rule, {"string", "array"},
-        "one or a list of read, write and read_write (bandwidth), latency_read, and "
-        "latency_write_read, the time of a write and a read of the same bytes (default: read)");
+        "one or a list of read, write and read_write (bandwidth), latency_read, "
+        "latency_write_read, the time of a write and a read of the same bytes, and latency_store, "
+        "from a core's store of up to 64 B to the device having it (default: read)");
   f.any("sizes", sizes_rule, {"string", "array"}, "of a transfer, one or a list (default: 64 B)");
   f.any("windows", windows_rule, {"string", "array"},
         "of memory that transfers go to, one or a list (default: 8 KiB)");

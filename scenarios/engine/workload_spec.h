@@ -88,6 +88,8 @@ enum class TargetFault : std::uint8_t {
 
 /// The memory that regions stand in unless a workload says otherwise.
 inline constexpr const char* kHostMemory = "host";
+/// Whose regions are paged on demand.
+enum class OnDemand : std::uint8_t { kNone, kFrom, kTo, kBoth };
 /// How RDMA gets at a GPU's memory.
 enum class GpuPath : std::uint8_t {
   kDirect,   ///< the NIC reads and writes it (GPUDirect RDMA)
@@ -128,6 +130,7 @@ enum class PcieBenchOperation : std::uint8_t {
   kReadWrite,
   kLatencyRead,
   kLatencyWriteRead,
+  kLatencyStore,
 };
 enum class PcieBenchCache : std::uint8_t { kCold, kWarm };
 
@@ -214,6 +217,7 @@ struct WorkloadSpec {
   std::optional<std::string> memory;
   std::optional<std::string> from_memory;  ///< once checked, `memory` if it says nothing
   std::optional<std::string> to_memory;
+  OnDemand on_demand = OnDemand::kNone;
   GpuPath path = GpuPath::kDirect;
   bool fence = false;
   CompletionMode completion = CompletionMode::kPolling;
@@ -256,6 +260,11 @@ struct WorkloadSpec {
 
   void describe(Fields& f);
 
+  /// Whether a side's regions are paged on demand.
+  bool pages_on_demand(const std::string& host) const {
+    return on_demand == OnDemand::kBoth ||
+           on_demand == (host == from ? OnDemand::kFrom : OnDemand::kTo);
+  }
   /// The number of the GPU that a side's region stands in, if it does.
   std::optional<unsigned> gpu_of(const std::string& host) const;
   /// What a message carries.

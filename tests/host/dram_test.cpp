@@ -28,6 +28,18 @@ TEST_CASE("One channel takes accesses in the order of their arrival, in whole li
   CHECK(metrics.at("occupancy.max") == 2);
 }
 
+TEST_CASE("A request that comes in parts is counted as one") {
+  Dram dram(kLinePerNanosecond, 1, 256_B);
+  dram.move(1_us, 0, 1024_B);  // until 1016 ns
+  const Dram::Span first = dram.move_part(1_us, 4096, 64_B);
+  const Dram::Span second = dram.move_part(1_us, 8192, 64_B);
+  dram.count_request(1_us, {first.start, second.end});
+  auto metrics = test::metrics_of(dram);
+  CHECK(metrics.at("busy") == 18'000);
+  CHECK(metrics.at("stalled.bandwidth") == 16'000);
+  CHECK(metrics.at("occupancy.max") == 2);
+}
+
 TEST_CASE("Of four channels each has a quarter of the bandwidth, and addresses take them in turn") {
   Dram dram(kLinePerNanosecond, 4, 256_B);
   // Alone on its channel a line takes four times as long; 1 KiB is spread over all four.

@@ -74,6 +74,20 @@ TEST_CASE("A read of what a CPU stored is as fast as the cache, one of other lin
   CHECK(test::metrics_of(memory).at("busy") == 2'000);
 }
 
+TEST_CASE("DRAM counts the requests that a cache sends it, not their lines") {
+  Memory memory(cached_config());
+  memory.time_read(1_us, line(8), 256_B, kPayload);  // four lines, one after the other
+  CHECK(test::metrics_of(memory).at("stalled.bandwidth") == 0);
+  CHECK(test::metrics_of(memory).at("occupancy.max") == 1);
+  memory.time_read(1_us, line(128), 128_B, kPayload);
+  auto metrics = test::metrics_of(memory);
+  CHECK(metrics.at("busy") == 6'000);
+  CHECK(metrics.at("stalled.bandwidth") == 4'000);
+  CHECK(metrics.at("occupancy.max") == 2);
+  memory.time_write(2_us, line(200), 64_B, kPayload);  // stays in the cache
+  CHECK(test::metrics_of(memory).at("occupancy.max") == 2);
+}
+
 TEST_CASE("What nobody's CPU stored is not in the cache") {
   Memory memory(cached_config());
   const std::uint8_t byte = 1;

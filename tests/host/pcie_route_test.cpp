@@ -9,6 +9,7 @@
 using namespace rnicsim;
 using namespace rnicsim::literals;
 using test::kLinkByte;
+using test::MetricRecorder;
 using test::pattern;
 
 namespace {
@@ -53,6 +54,13 @@ struct Bench : test::LinkBench {
   PhysicalAddress page;
 };
 
+IommuConfig translating() {
+  IommuConfig config;
+  config.mode = IommuMode::kTranslate;
+  config.walk_latency = 300_ns;
+  return config;
+}
+
 }  // namespace
 
 TEST_CASE("A write to a GPU under the same switch crosses it once") {
@@ -68,6 +76,59 @@ TEST_CASE("With ACS redirect it goes up to the root complex and comes back") {
   const Time late = forwarded - kLinkByte.of(88_B);
   CHECK(bench.landing_of_write(bench.page.value()) ==
         125_ns + 120_ns + 20_ns + 100_ns + late + 20_ns + 120_ns + 100_ns + 100_ns);
+}
+
+TEST_CASE("With ACS redirect a write waits in the root complex for the walk of its page") {
+  Iommu iommu(translating());
+  Bench bench(Bench::Place::kAcs);
+  bench.route.set_iommu(&iommu);
+  // The bytes are there when the walk ends; the root complex then passes them at its own rate.
+  const Time late = 300_ns + ByteTime(kRootRate).of(88_B) - kLinkByte.of(88_B);
+  CHECK(bench.landing_of_write(bench.page.value()) ==
+        125_ns + 120_ns + 20_ns + 100_ns + late + 20_ns + 120_ns + 100_ns + 100_ns);
+}
+
+TEST_CASE("With ACS redirect a write to a page that the IOMMU knows waits for nothing") {
+  Iommu iommu(translating());
+  Bench bench(Bench::Place::kAcs);
+  bench.route.set_iommu(&iommu);
+  iommu.translate(Time(), bench.page, 64_B);
+  const Time late = ByteTime(kRootRate).of(88_B) - kLinkByte.of(88_B);
+  CHECK(bench.landing_of_write(bench.page.value()) ==
+        125_ns + 120_ns + 20_ns + 100_ns + late + 20_ns + 120_ns + 100_ns + 100_ns);
+  CHECK(test::metrics_of(iommu).at("hits") == 1);
+}
+
+TEST_CASE("What stays inside a switch never meets the IOMMU") {
+  Iommu iommu(translating());
+  Bench bench(Bench::Place::kSwitch);
+  bench.route.set_iommu(&iommu);
+  CHECK(bench.landing_of_write(bench.page.value()) == 125_ns + 120_ns + 100_ns + 100_ns);
+  CHECK(test::metrics_of(iommu).at("misses") == 0);
+}
+
+TEST_CASE("A read of GPU memory through the root complex waits for the walk of its page") {
+  Iommu iommu(translating());
+  Bench bench(Bench::Place::kAcs);
+  bench.route.set_iommu(&iommu);
+  auto& walked = bench.device.read(bench.page.value(), 64);
+  bench.device.start_at(1_us, walked);
+  auto& known = bench.device.read(bench.page.value(), 64);
+  bench.device.start_at(10_us, known);
+  bench.run();
+  CHECK(walked.done - 1_us == known.done - 10_us + 300_ns);
+}
+
+TEST_CASE("A wire says how long requests waited for it and how many did") {
+  PcieWire wire(BitRate::gbps(8));  // a byte a nanosecond
+  CHECK(wire.carry({1_us, 1_us, {}}, 100_B).last == 1100_ns);
+  CHECK(wire.carry({1050_ns, 1050_ns, {}}, 100_B).first == 1100_ns);
+  CHECK(wire.carry({1300_ns, 1300_ns, {}}, 100_B).first == 1300_ns);
+  MetricRecorder metrics;
+  wire.report(MetricScope(metrics, "wire"), "bytes of the test");
+  CHECK(metrics.values.at("wire.busy") == 300'000);
+  CHECK(metrics.values.at("wire.stalled.wire") == 50'000);
+  CHECK(metrics.values.at("wire.occupancy.max") == 2);
 }
 
 TEST_CASE("Between root ports it takes the same way without the switch") {
@@ -93,7 +154,7 @@ TEST_CASE("A store of the CPU is later by the hop and the upstream link") {
 TEST_CASE("A read of GPU memory brings its bytes, at the pace at which its BAR gives them") {
   Bench bench(Bench::Place::kSwitch);
   const auto data = pattern(4096);
-  bench.gpu.store(bench.page, data.data(), data.size());
+  bench.gpu.poke(bench.page, data.data(), data.size());
   auto& read = bench.device.read(bench.page.value(), 4096);
   bench.device.start_at(1_us, read);
   bench.run();
@@ -159,8 +220,10 @@ TEST_CASE("Two devices that fill the upstream link get half of it each") {
 TEST_CASE("A copy engine works in order, each copy after its launch") {
   Gpu gpu(GpuConfig{}, 0);
   const Time each = ByteTime(BitRate::gbps(96)).of(Bytes(1 << 20));
-  CHECK(gpu.copy(1_us, Bytes(1 << 20)) == 8_us + each);
-  CHECK(gpu.copy(2_us, Bytes(1 << 20)) == 8_us + ByteTime(BitRate::gbps(96)).of(Bytes(2 << 20)));
+  CHECK(gpu.copy(1_us, Bytes(1 << 20)).end == 8_us + each);
+  CHECK(gpu.copy(2_us, Bytes(1 << 20)).begin == 8_us + each);
+  CHECK(gpu.copy(2_us, Bytes(1 << 20)).end ==
+        8_us + ByteTime(BitRate::gbps(96)).of(Bytes(3 << 20)));
 }
 
 TEST_CASE("A core's loads of a BAR are 27 times as slow as its stores") {

@@ -17,6 +17,18 @@ TEST_CASE("work enters a pipeline an interval after the work before it") {
   CHECK(pipeline.blocked() == Time());
 }
 
+TEST_CASE("work that takes a pipeline longer than its interval holds up what follows") {
+  const Clock clock(Frequency::mhz(250));
+  Pipeline pipeline(clock, {5_cycles, 2_cycles});
+  CHECK(pipeline.begin(4_ns) == 4_ns);
+  pipeline.hold(11_ns);  // the interval ends at 12
+  CHECK(pipeline.busy() == 8_ns);
+  pipeline.hold(21_ns);
+  CHECK(pipeline.busy() == 20_ns);
+  CHECK(pipeline.begin(5_ns) == 24_ns);
+  CHECK(pipeline.stalled() == 16_ns);
+}
+
 TEST_CASE("nothing enters a pipeline while it is blocked, and the time is the fault's") {
   const Clock clock(Frequency::mhz(250));
   Pipeline pipeline(clock, {5_cycles, 1_cycles});

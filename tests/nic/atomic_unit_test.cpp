@@ -124,6 +124,19 @@ TEST_CASE("a failed compare gives the lock to the next at once") {
   CHECK(bench.notes.list == Noted{{0, start + kRead}, {0, start + kRead + kTurn}});
 }
 
+TEST_CASE("without locks operations on one address overlap, and an update is lost") {
+  AtomicUnitConfig config = Bench::quick();
+  config.locks = false;
+  Bench bench(config);
+  bench.set(kAddress, 100);
+  bench.add_at(10_ns, kAddress, 1);
+  bench.add_at(10_ns, kAddress, 2);
+  bench.run();
+  const Time start = 10_ns + kPipeline;
+  CHECK(bench.notes.list == Noted{{100, start + kTurn}, {100, start + 2500_ps + kTurn}});
+  CHECK(bench.value(kAddress) == 102);
+}
+
 TEST_CASE("operations on different slots overlap") {
   Bench bench;
   bench.add_at(10_ns, kAddress, 1);

@@ -33,9 +33,12 @@ struct DmaEngineBench : DmaEnginePool, EndpointBench, DmaEngine::Client {
   };
 
   explicit DmaEngineBench(DmaEngine::Direction direction, bool elided = false)
-      : keys(scheduler, pcie, key_cache(), DmaPurpose::kKeyTable, "keys", 1),
+      : EndpointBench({}, ByteTime(BitRate::gbps(64))),  // 125 ps a byte
+        keys(scheduler, pcie, key_cache(), DmaPurpose::kKeyTable, "keys", 1),
         translations(scheduler, pcie, TranslationCacheConfig{}, 1),
-        checker(clock, keys, translations, KeyCheckerConfig{}),
+        events(scheduler, clock, pcie, EventQueueConfig{}),
+        page_faults(scheduler, events, PageFaultsConfig{}),
+        checker(clock, keys, translations, page_faults, KeyCheckerConfig{}),
         engine({scheduler, clock, pcie, checker, elided}, direction, *this) {
     keys.set_table(PhysicalAddress(kKeys), 16);
     abi::KeyEntry entry;
@@ -148,6 +151,8 @@ struct DmaEngineBench : DmaEnginePool, EndpointBench, DmaEngine::Client {
   KeyCache keys;
   TranslationCache translations;
   Clock clock{Frequency::mhz(400)};
+  EventQueue events;
+  PageFaults page_faults;
   KeyChecker checker;
   DmaEngine engine;
   std::vector<std::vector<Segment>> messages;

@@ -37,6 +37,44 @@ TEST_CASE("a job that scatters is written after its check and leaves when PCIe h
   CHECK(bench.engine.idle());
 }
 
+TEST_CASE("what is still arriving is written as late as PCIe must not overtake the wire") {
+  Scatter bench;
+  const Time start = bench.warm();
+  bench.left_at.clear();
+  DmaEngine::Job far = bench.job(1000, {{0, 400}, {1000, 600}});
+  far.packet->tail = start + 1_us;
+  bench.add_at(start, std::move(far));
+  DmaEngine::Job near = bench.job(100, {{0, 100}});
+  near.packet->tail = start + 1_us + 8_ns;  // 100 B take 12.5 ns
+  bench.add_at(start, std::move(near));
+  bench.run();
+  const Time first = start + 1_us - 125_ns;
+  const Time second = start + 1_us - 75_ns;
+  CHECK(bench.begins() == std::vector<Time>{first, second, start + 1_us + 8_ns - 12500_ps});
+  CHECK(bench.left_at[0] == second + kWrite);
+}
+
+TEST_CASE("PCIe slower than the wire is given a packet as soon as it is translated") {
+  Scatter bench;
+  const Time start = bench.warm();
+  DmaEngine::Job job = bench.job(4000, {{0, 4000}});
+  job.packet->tail = start + 200_ns;  // of PCIe 500 ns
+  bench.add_at(start, std::move(job));
+  bench.run();
+  CHECK(bench.begins() == std::vector<Time>{bench.clock.after(start, kCheck)});
+}
+
+TEST_CASE("a job that moves nothing is not through before its packet has come") {
+  Scatter bench;
+  const Time start = bench.warm();
+  bench.left_at.clear();
+  DmaEngine::Job job = bench.job(0, {});
+  job.packet->tail = start + 300_ns;
+  bench.add_at(start, std::move(job));
+  bench.run();
+  CHECK(bench.left_at == std::vector<Time>{start + 300_ns});
+}
+
 TEST_CASE("a job that gathers leaves when its bytes have come") {
   Gather bench;
   const Time start = bench.warm();

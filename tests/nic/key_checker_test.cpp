@@ -24,7 +24,9 @@ struct Bench : EndpointBench {
                  const TranslationCacheConfig& translation_config = {})
       : keys(scheduler, pcie, key_config, DmaPurpose::kKeyTable, "keys", 1),
         translations(scheduler, pcie, translation_config, 1),
-        checker(clock, keys, translations, config()) {
+        events(scheduler, clock, pcie, EventQueueConfig{}),
+        page_faults(scheduler, events, PageFaultsConfig{}),
+        checker(clock, keys, translations, page_faults, config()) {
     keys.set_table(PhysicalAddress(kKeys), 16);
     entry.valid = true;
     entry.access = AccessFlags(AccessFlags::kLocalWrite | AccessFlags::kRemoteWrite);
@@ -82,6 +84,8 @@ struct Bench : EndpointBench {
   KeyCache keys;
   TranslationCache translations;
   Clock clock{Frequency::mhz(400)};
+  EventQueue events;
+  PageFaults page_faults;
   KeyChecker checker;
   abi::KeyEntry entry;
   KeyCheck check;
@@ -365,7 +369,7 @@ TEST_CASE("checks enter the state machine at its interval") {
   Bench bench;
   KeyCheckerConfig config;
   config.interval = Cycles(3);
-  KeyChecker checker(bench.clock, bench.keys, bench.translations, config);
+  KeyChecker checker(bench.clock, bench.keys, bench.translations, bench.page_faults, config);
   CHECK(checker.enter(Time()) == Time());
   CHECK(checker.enter(Time()) == bench.clock.edge(3));
   CHECK(checker.enter(bench.clock.edge(4)) == bench.clock.edge(6));

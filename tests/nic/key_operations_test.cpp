@@ -31,8 +31,10 @@ struct Bench : EndpointBench {
   explicit Bench(std::uint32_t cached = 16)
       : keys(scheduler, pcie, key_cache(cached), DmaPurpose::kKeyTable, "keys", 1),
         translations(scheduler, pcie, TranslationCacheConfig{}, 1),
+        events(scheduler, clock, pcie, EventQueueConfig{}),
+        page_faults(scheduler, events, PageFaultsConfig{}),
         operations(scheduler, clock, keys, translations, {{Cycles(kLatency), Cycles(kInterval)}}),
-        checker(clock, keys, translations, KeyCheckerConfig{}) {
+        checker(clock, keys, translations, page_faults, KeyCheckerConfig{}) {
     keys.set_table(PhysicalAddress(kKeys), 16);
     region.valid = true;
     region.access = AccessFlags(AccessFlags::kLocalWrite | AccessFlags::kWindowBind);
@@ -128,6 +130,8 @@ struct Bench : EndpointBench {
   KeyCache keys;
   TranslationCache translations;
   Clock clock{Frequency::mhz(400)};
+  EventQueue events;
+  PageFaults page_faults;
   KeyOperations operations;
   KeyChecker checker;
   abi::KeyEntry region;

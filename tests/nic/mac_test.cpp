@@ -28,12 +28,22 @@ struct Wire : PacketSink {
 };
 
 struct TxBench {
-  explicit TxBench(BitRate rate, std::uint32_t response_queue = 64)
-      : mac({scheduler, pool, rate, {}}, {response_queue}, {}) {
+  explicit TxBench(BitRate rate, std::uint32_t response_queue = 64, bool cut_through = false)
+      : mac({scheduler, pool, rate, {}}, {response_queue, cut_through}, {}) {
     mac.connect(wire, call<&TxBench::started>(this), call<&TxBench::response_started>(this));
   }
   void response_started() { responses_started.push_back(scheduler.now()); }
   void started(std::uint64_t payload) { freed.push_back(payload); }
+  /// At 1000 ns the last byte of a WRITE of 4096 B comes over PCIe, the first came at least `lead`
+  /// earlier; it is ready 20 ns later.
+  void read(Time lead) {
+    scheduler.at(1000_ns, call<&TxBench::has_read>(this, static_cast<std::uint64_t>(lead.ps())));
+    scheduler.run_until(10_us);
+  }
+  void has_read(std::uint64_t lead) {
+    mac.enqueue(packet(Opcode::kWriteMiddle, 4096), 1020_ns, MacTx::Queue::kRequest, {},
+                Time::ps(static_cast<std::int64_t>(lead)));
+  }
   PacketRef packet(Opcode opcode, std::uint32_t payload) {
     PacketRef packet = pool.create();
     packet->bth.opcode = opcode;
@@ -212,6 +222,52 @@ TEST_CASE("a packet that becomes void while it waits does not leave, and its roo
   CHECK(bench.mac.idle());
 }
 
+namespace {
+
+constexpr Time kPreamble = Time::ps(80 * 8);
+constexpr Time kFrame = Time::ps(80 * (4096 + 62));
+
+}  // namespace
+
+TEST_CASE("a packet cuts through by the time that PCIe took, and never overtakes it") {
+  TxBench faster(BitRate::gbps(100), 64, true);
+  faster.read(260_ns);
+  CHECK(faster.wire.starts == std::vector<Time>{1000_ns});
+  CHECK(faster.wire.packets[0]->head == 760_ns + kPreamble);
+  CHECK(faster.wire.packets[0]->tail == 760_ns + kPreamble + kFrame);
+}
+
+TEST_CASE("a packet that PCIe brings slower than the wire takes it ends when it is ready") {
+  TxBench slower(BitRate::gbps(100), 64, true);
+  slower.read(400_ns);
+  const Time begin = 1020_ns - Time::ps(80 * 4096);
+  CHECK(slower.wire.packets[0]->head == begin + kPreamble);
+  CHECK(slower.wire.packets[0]->tail == begin + kPreamble + kFrame);
+}
+
+TEST_CASE("a packet that cuts through begins behind what has left meanwhile") {
+  TxBench bench(BitRate::gbps(100), 64, true);
+  bench.put(Opcode::kAcknowledge, 0, 900_ns);
+  bench.read(260_ns);
+  REQUIRE(bench.wire.packets.size() == 2);
+  CHECK(bench.wire.packets[1]->head == 900_ns + Time::ps(80 * (66 + 20)) + kPreamble);
+}
+
+TEST_CASE("a packet that finds the wire taken cuts nothing short") {
+  TxBench bench(BitRate::gbps(100), 64, true);
+  bench.put(Opcode::kWriteMiddle, 4096, 990_ns);
+  bench.read(260_ns);
+  REQUIRE(bench.wire.packets.size() == 2);
+  CHECK(bench.wire.packets[1]->head == 990_ns + kFrame + Time::ps(80 * 20) + kPreamble);
+}
+
+TEST_CASE("without cut-through a packet leaves when it is whole and ready") {
+  TxBench bench(BitRate::gbps(100));
+  bench.read(260_ns);
+  CHECK(bench.wire.starts == std::vector<Time>{1020_ns});
+  CHECK(bench.wire.packets[0]->head == 1020_ns + kPreamble);
+}
+
 // ---- Receive side ------------------------------------------------------------------------------
 
 TEST_CASE("a tap sees a packet that leaves with the time of its last bit") {
@@ -239,15 +295,16 @@ struct Parsed : ParsedPacketSink {
 };
 
 struct RxBench {
-  explicit RxBench(Bytes buffer = Bytes(1 << 20))
+  explicit RxBench(Bytes buffer = Bytes(1 << 20), bool cut_through = false)
       : tx({scheduler, pool, BitRate::gbps(100), {}}, {}, {}),
-        mac({scheduler, clock, tx, {}, "nic.mac_rx"}, config(buffer), port()) {
+        mac({scheduler, clock, tx, {}, "nic.mac_rx"}, config(buffer, cut_through), port()) {
     tx.connect(wire, {}, {});
     mac.connect(requests, responses, notifications);
   }
-  static MacRxConfig config(Bytes buffer) {
+  static MacRxConfig config(Bytes buffer, bool cut_through) {
     MacRxConfig c;
     c.receive_buffer = buffer;
+    c.cut_through = cut_through;
     return c;  // parser: latency 8, interval 2
   }
   /// All packets here have priority 0.
@@ -286,6 +343,25 @@ struct RxBench {
 constexpr Time kCycle = Time::ps(2500);
 
 }  // namespace
+
+TEST_CASE("cut-through takes a packet with payload at its first bytes, any other at its last") {
+  RxBench bench(Bytes(1 << 20), true);
+  CHECK(bench.mac.wants_cut_through());
+  for (const Opcode opcode : {Opcode::kReadResponseMiddle, Opcode::kAcknowledge}) {
+    const std::uint32_t payload = opcode == Opcode::kAcknowledge ? 0 : 1024;
+    PacketRef packet = bench.packet(opcode, payload);
+    packet->tail = payload == 0 ? 203_ns : 190_ns;
+    bench.arrive_at(payload == 0 ? 200_ns : 100_ns, std::move(packet));
+  }
+  bench.scheduler.run_until(202_ns);
+  CHECK(bench.responses.times == std::vector<Time>{100_ns + kCycle * 8});
+  bench.scheduler.run_until(1_us);
+  CHECK(bench.responses.times == std::vector<Time>{100_ns + kCycle * 8, 205_ns + kCycle * 8});
+}
+
+TEST_CASE("without cut-through the port takes packets whole") {
+  CHECK_FALSE(RxBench().mac.wants_cut_through());
+}
 
 TEST_CASE("congestion notifications pass the parser and take no room") {
   RxBench bench;

@@ -215,6 +215,31 @@ TEST_CASE("without pacing packets follow at the pipeline's interval") {
     CHECK(reads[i].begin - reads[i - 1].begin == (i == 7 ? Time() : kClock.duration(Cycles(4))));
 }
 
+TEST_CASE("READs of all queue pairs together start no closer than their interval, WRITEs do") {
+  BenchOptions options;
+  options.nic.requester.wqe_interval = Time();
+  options.nic.requester.read_interval = 16_ns;  // 6.4 cycles of 2.5 ns; the pipeline has 4
+  test::QpOptions qp;
+  qp.max_rd_atomic = 4;
+  Bench bench(options, qp);
+  bench.driver().add_qp(Qpn(2), qp);
+  const auto post_all = [&](abi::WqeOpcode opcode) {
+    test::MiniDriver::Write w = bench.write(0, 64);
+    w.opcode = opcode;
+    for (int i = 0; i < 4; ++i)
+      for (const Qpn qpn : {Qpn(1), Qpn(2)}) bench.driver().post(qpn, w);
+    for (const Qpn qpn : {Qpn(1), Qpn(2)}) bench.driver().ring(qpn);
+    bench.run();
+  };
+  post_all(abi::WqeOpcode::kRdmaWrite);  // fetches contexts, key and translation
+  bench.wire.packets.clear();
+  post_all(abi::WqeOpcode::kRdmaRead);
+  REQUIRE(bench.wire.packets.size() == 8);
+  // The last six follow each other; 5 x 16 ns are 32 cycles.
+  CHECK(bench.start(7) - bench.start(2) == 80_ns);
+  for (std::size_t i = 3; i < 8; ++i) CHECK(bench.start(i) - bench.start(i - 1) >= 15_ns);
+}
+
 TEST_CASE("queue pairs take turns, a packet each") {
   Bench bench({}, with_mtu(1));
   bench.driver().add_qp(Qpn(2), with_mtu(1));

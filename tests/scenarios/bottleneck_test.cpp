@@ -59,6 +59,19 @@ TEST_CASE("the resource that was busy the longest is the limit, the next one is 
         "NIC of B to its memory, 93.0 %");
 }
 
+TEST_CASE("a wire behind the NIC's link is named for what it is") {
+  const auto limit = [](const std::string& path) {
+    const std::string text = Measured().time(path, 95).verdict().text;
+    return text.substr(0, text.find(':'));
+  };
+  CHECK(limit("host.A.pcie_switch.upstream.busy") ==
+        "the upstream link of the PCIe switch of A towards its memory");
+  CHECK(limit("host.B.root_complex.peer_reads.busy") ==
+        "the root complex of B that passes completions from port to port");
+  CHECK(limit("host.A.gpu1.link_in.busy") == "PCIe to gpu1 of A");
+  CHECK(limit("host.A.gpu0.bar_reads.busy") == "the BAR of gpu0 of A that answers reads");
+}
+
 TEST_CASE("hosts and switches that a workload does not use cannot limit it") {
   const Bottleneck verdict = Measured()
                                  .time("host.C.nic0.port.tx.busy", 99)

@@ -168,6 +168,26 @@ TEST_CASE("a violation fails its run unless it is expected") {
   CHECK_FALSE(judge(expecting, {broken, broken})[0].passed());
 }
 
+TEST_CASE("what a run without a proper end leaves unjudged is kept with the reason") {
+  RunResult broken;
+  broken.violations.push_back({"conservation", "fabric", Time(), "a packet too many"});
+  broken.violations.push_back({"fault", "x (v)", Time(), "died"});
+  const std::vector<JudgedRun> runs =
+      judge(file_with(R"({"id": "own", "metric": "v:workload.w0.bytes", "equals": 1},
+                         {"id": "other", "metric": "workload.w0.bytes", "equals": 1,
+                          "ratio_to": "v:workload.w0.bytes"},
+                         {"id": "good", "metric": "workload.w0.bytes", "equals": 10})"),
+            {result_with(1, 10), broken});
+  CHECK(runs[0].expectations.size() == 1);
+  REQUIRE(runs[0].unjudged.size() == 1);
+  CHECK(*runs[0].unjudged[0].spec.id == "other");
+  CHECK(runs[0].unjudged[0].why == "fault at x (v): died");
+  CHECK_FALSE(runs[1].judged);
+  REQUIRE(runs[1].unjudged.size() == 1);
+  CHECK(*runs[1].unjudged[0].spec.id == "own");
+  CHECK_FALSE(runs[1].passed());
+}
+
 TEST_CASE("a violation that names a variant is expected in that run alone") {
   RunResult broken = result_with(1, 1);
   broken.violations.push_back({"deadlock", "w0", Time::us(1), "waits for ever"});

@@ -89,6 +89,24 @@ TEST_CASE("Each operation is measured with each size, one after the other") {
   CHECK(result.metrics.at("host.A.memory.written.payload").value == 10 * (64 + 256));
 }
 
+TEST_CASE("A store takes root complex, link and its bytes until the device has it") {
+  const RunResult result = simulate(
+      read(file(R"({"operations": ["latency_store", "write"], "sizes": "8 B", "count": 10})")), {});
+  CHECK(result.violations.empty());
+  const Time link = ByteTime(pcie_tlp_rate(3, 8, 256_B)).of(32_B);
+  for (const char* which : {"min", "max"})
+    CHECK(result.metrics
+              .at(std::string("workload.w.latency_store.size_8.window_8192.latency.") + which)
+              .value == static_cast<std::uint64_t>((25_ns + link + 125_ns).ps()));
+  CHECK(result.metrics.at("host.A.exerciser.pcie.mmio.writes").value == 10);
+  CHECK(result.metrics.at("host.A.memory.written.payload").value == 80);
+}
+
+TEST_CASE("a store has at most a line") {
+  CHECK(failure(file(R"({"operations": "latency_store", "sizes": "128 B"})"))
+            .find("workload.0.pcie_bench.sizes: a store has at most 64 B") != std::string::npos);
+}
+
 TEST_CASE("two workloads of one exerciser at a time end the run") {
   std::string text = file(R"({"count": 1000})");
   text.insert(text.rfind(']'),

@@ -72,6 +72,23 @@ TEST_CASE("results come in the order of the jobs, whatever finishes first") {
   CHECK(run(Jobs(0), 2, echo).empty());
 }
 
+TEST_CASE("a run that dies is a fault of its own where the others are to go on") {
+  const Jobs jobs(3);
+  RunnerOptions options;
+  options.jobs = 2;
+  options.keep_going = true;
+  options.simulate = [](const Scenario& scenario, const SimulationHooks&) {
+    if (scenario.seed == 1) raise(SIGABRT);
+    return echo(scenario);
+  };
+  const std::vector<RunResult> results = run_simulations(jobs.jobs, options);
+  REQUIRE(results.size() == 3);
+  CHECK(results[2].callbacks == 2);
+  REQUIRE(results[1].violations.size() == 1);
+  CHECK(results[1].violations[0].kind == "fault");
+  CHECK(results[1].violations[0].text.find("job1: the simulation died of signal 6") == 0);
+}
+
 TEST_CASE("a large result goes through the pipe whole") {
   const std::vector<RunResult> results = run(Jobs(2), 2, [](const Scenario& scenario) {
     RunResult result = echo(scenario);

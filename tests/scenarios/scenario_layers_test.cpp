@@ -138,6 +138,25 @@ TEST_CASE("a preset with a base tells only what differs, and drops the sources o
   CHECK(config.pcie.generation == 4);
 }
 
+TEST_CASE("a base's source of a whole object stays with what is not given anew of it") {
+  TextPresets source = presets();
+  source.texts["host/old"] =
+      R"({"title": "old", "values": {"memory": {"page_size": "2 MiB", "size": "8 GiB",
+                                                 "bandwidth": "60 GB/s"},
+                                      "pcie": {"generation": 2, "lanes": 8}},
+          "sources": {"memory": "a", "memory.bandwidth": "b", "pcie": "c"}})";
+  source.texts["host/new"] =
+      R"({"title": "new", "base": "old", "values": {"memory": {"page_size": "1 GiB"}},
+          "sources": {"memory.page_size": "d"}})";
+  const auto preset = source.find(PresetKind::kHost, "new");
+  CHECK(preset->sources->children().size() == 4);
+  CHECK(preset->sources->find("memory") == nullptr);
+  CHECK(preset->sources->find("memory.page_size")->text() == "d");
+  CHECK(preset->sources->find("memory.size")->text() == "a");
+  CHECK(preset->sources->find("memory.bandwidth")->text() == "b");
+  CHECK(preset->sources->find("pcie")->text() == "c");
+}
+
 TEST_CASE("a base that is not there or leads back is an error of the preset's file") {
   TextPresets source = presets();
   const std::string text = text_of(R"([{"name": "A", "preset": "p"}, {"name": "B"}])", kWorkload);

@@ -61,6 +61,14 @@ TEST_CASE("Mixed operations over InfiniBand have that effect too, its packets lo
   check_retransmissions(stress::over_infiniband, 1, 6);
 }
 
+TEST_CASE("Mixed operations on memory paged on demand have that effect, with and without faults") {
+  check_retransmissions(stress::paged, 1, 8);
+}
+
+TEST_CASE("Mixed operations on memory paged on demand, many seeds", "[long]") {
+  check_retransmissions(stress::paged, 1000, 1150);
+}
+
 TEST_CASE("Mixed operations over InfiniBand, many seeds", "[long]") {
   check_retransmissions(stress::over_infiniband, 1000, 1100);
 }

@@ -26,8 +26,9 @@ using Noted = std::vector<std::pair<std::uint64_t, Time>>;
 /// A port must stand in a module.
 struct EndpointModule : sc_core::sc_module {
   EndpointModule(const sc_core::sc_module_name& name, Scheduler& scheduler,
-                 const PcieEndpointConfig& config, tlm::tlm_target_socket<64>& target)
-      : sc_module(name), pcie(scheduler, config, Bytes(512), "pcie") {
+                 const PcieEndpointConfig& config, tlm::tlm_target_socket<64>& target,
+                 ByteTime link = {})
+      : sc_module(name), pcie(scheduler, config, Bytes(512), "pcie", link) {
     pcie.socket.bind(target);
   }
   PcieEndpoint pcie;
@@ -37,8 +38,8 @@ struct EndpointBench {
   static constexpr Time kRead = Time::ns(300);
   static constexpr Time kWrite = Time::ns(200);
 
-  explicit EndpointBench(const PcieEndpointConfig& config = {})
-      : device("device", scheduler, config, memory.socket) {}
+  explicit EndpointBench(const PcieEndpointConfig& config = {}, ByteTime link = {})
+      : device("device", scheduler, config, memory.socket, link) {}
   /// Calls a function at a time of the simulation.
   void at(Time time, std::function<void()> function) {
     actions.push_back(std::move(function));

@@ -119,10 +119,11 @@ class FakeNic : public MmioPort {
   }
   /// Writes an entry of the event queue and, if that is armed, sends its interrupt message: both
   /// are there now.
-  void event(abi::EventType type, std::uint32_t object) {
+  void event(abi::EventType type, std::uint32_t object, const abi::PageFault& fault = {}) {
     abi::Eqe eqe;
     eqe.type = type;
     eqe.object = object;
+    eqe.fault = fault;
     eqe.owner = (eq_producer_ >> eq.log_size & 1) != 0;
     std::uint8_t image[abi::Eqe::kBytes];
     eqe.write(image);
@@ -178,6 +179,8 @@ class FakeNic : public MmioPort {
       const std::uint32_t cqn = load_be32(&write.data[4]);
       cq_armed_.insert(cqn);
       if ((producers_[cqn] & 0xffffff) != (load_be32(write.data.data()) & 0xffffff)) notify(cqn);
+    } else if (write.offset == abi::kPageFaultResume && write.data.size() == 4) {
+      return;  // the test looks at `mmio`
     } else if (write.data.size() == abi::kWqeBlockBytes &&
                write.offset > abi::kUarOffset + abi::kSendDoorbell &&
                write.offset < abi::kUarOffset + abi::kSendDoorbell + abi::kBlueFlameBytes) {

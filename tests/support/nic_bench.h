@@ -6,6 +6,7 @@
 #include <tlm_utils/simple_initiator_socket.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ struct BenchOptions {
   BitRate rate = BitRate::gbps(100);
   bool elided = false;
   bool attach_probes = true;
+  std::optional<BitRate> pcie_rate{};
 };
 
 /// A NIC with its own memory and driver.
@@ -44,9 +46,7 @@ class BenchNic : public sc_core::sc_module {
            std::uint8_t index, const BenchOptions& options)
       : sc_module(name),
         memory("memory", scheduler, kReadLatency, kWriteLatency),
-        nic("nic",
-            {scheduler, pool, identity(index), index, options.rate, Bytes(512), options.elided, 1},
-            options.nic),
+        nic("nic", wiring(scheduler, pool, index, options), options.nic),
         cpu("cpu"),
         driver(
             memory.bytes.data(), memory.bytes.size(),
@@ -63,6 +63,14 @@ class BenchNic : public sc_core::sc_module {
   static PortIdentity identity(std::uint8_t index) {
     const auto number = static_cast<std::uint8_t>(index + 1);
     return {number, {2, 0, 0, 0, 0, number}, Ipv4Address(0x0a000000U + number)};
+  }
+
+  static NicWiring wiring(Scheduler& scheduler, PacketPool& pool, std::uint8_t index,
+                          const BenchOptions& options) {
+    NicWiring wiring{scheduler,    pool,       identity(index), index,
+                     options.rate, Bytes(512), options.elided,  1};
+    wiring.pcie_rate = options.pcie_rate;
+    return wiring;
   }
 
   /// Lets everything happen that will.

@@ -54,6 +54,19 @@ class Import(unittest.TestCase):
         self.assertTrue(50e9 < goodput < 58e9, goodput)
         self.assertIn(".pcie.", run["bottlenecks"][0]["resource"])
 
+    def test_a_choice_that_no_listing_offers_is_refused(self):
+        lspci, ibv_devinfo, nccl, nvidia = LISTINGS
+        status, out, err = rnicsim("import", lspci, "--hca", "mlx5_0")
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("--hca mlx5_0: chooses in a listing other than lspci's, and no FILE is one",
+                      err)
+        for listing in (ibv_devinfo, nccl, nvidia):
+            status, out, err = rnicsim("import", listing, "--device", "5e:00.0")
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn("--device 5e:00.0: chooses in what lspci prints, and no FILE is one", err)
+        self.assertEqual(rnicsim("import", ibv_devinfo, lspci, "--device", "5e:00.0",
+                                 "--hca", "mlx5_0")[0], 0)
+
     def test_bad_listings_are_input_errors(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "l.txt"

@@ -97,6 +97,33 @@ TEST_CASE("an ablation proves its rows only if each fails without the mechanism"
   CHECK_FALSE(proved(false, true));
 }
 
+TEST_CASE("what could not be judged is a row that fails and says why, missed or not") {
+  JudgedRun run = run_with({result(R"("id": "A1", "equals": 100, "tolerance": "5 %")", 100, true)});
+  for (const char* members :
+       {R"("id": "A2", "equals": "1 us", "tolerance": "5 %")",
+        R"("id": "A3", "at_least": 2, "missed": "a cache")", R"("equals": 2)"})
+    run.unjudged.push_back({result(members, 0, false).spec, "deadlock at w0: waits for ever"});
+  Ledger ledger;
+  add_rows(ledger, {run});
+  REQUIRE(ledger.rows.size() == 3);
+  const LedgerTotals totals = ledger.totals();
+  CHECK(totals.failed == 2);
+  CHECK(totals.missed == 0);
+  CHECK(totals.measured == 3);
+  CHECK(totals.measured_passed == 1);
+  CHECK(*totals.mean_error == 0);
+  CHECK(ledger_table(ledger).find(
+            "A2        1 us    nothing       -  5 %        FAIL: not judged  not judged: deadlock "
+            "at w0: waits for ever\n") != std::string::npos);
+  const auto json = nlohmann::json::parse(ledger_json(ledger));
+  CHECK(json["rows"][1]["simulated"].is_null());
+  CHECK(json["rows"][1]["error"].is_null());
+  CHECK(json["rows"][2]["verdict"] == "FAIL: not judged");
+  CHECK(json["rows"][2]["not_judged"] == "deadlock at w0: waits for ever");
+  CHECK(ledger_csv(ledger).find("A3,measured,x,,,2,null,count,,bound,FAIL: not judged,,not judged: "
+                                "deadlock at w0: waits for ever\n") != std::string::npos);
+}
+
 TEST_CASE("a run that comes to no end without the mechanism proves the row") {
   Ledger ledger;
   add_ablation(ledger, "x", ablation_of({"A1"}), {run_with({})});

@@ -28,6 +28,8 @@ SCENARIO = {
         {"id": "X2", "metric": "large:workload.w0.latency.p50", "equals": "1 us",
          "tolerance": "1 %", "missed": "a faster world", "curve": "latency of WRITE",
          "at": "4 KiB"},
+        {"id": "X4", "metric": "large:workload.w0.latency.p99", "between": ["1 us", "10 us"],
+         "curve": "a point alone", "at": "4 KiB"},
         {"id": "X3 (recalled)", "metric": "workload.w0.completed", "equals": 2,
          "missed": "another message"}],
     "ablate": [{"name": "far", "title": "hosts far apart",
@@ -53,11 +55,11 @@ class Validate(unittest.TestCase):
         status, out, err = self.validate(SCENARIO)
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, r"(?m)^far +X1 +1 us to 10 us +[\d.]+ us +fails, as it must +hosts far")
-        self.assertRegex(out, r"(?m)^measured: 1 of 2 \(50\.0 %\) within tolerance; mean absolute")
+        self.assertRegex(out, r"(?m)^measured: 2 of 3 \(66\.7 %\) within tolerance; mean absolute")
         ledger = json.loads((self.out / "validation.json").read_text())
         self.assertEqual([row["verdict"] for row in ledger["rows"]],
-                         ["pass", "missed", "missed"])
-        self.assertEqual(len((self.out / "validation.csv").read_text().splitlines()), 4)
+                         ["pass", "missed", "missed", "pass"])
+        self.assertEqual(len((self.out / "validation.csv").read_text().splitlines()), 5)
 
     def test_a_mechanism_that_is_not_needed_fails(self):
         harmless = json.loads(json.dumps(SCENARIO))
@@ -65,6 +67,25 @@ class Validate(unittest.TestCase):
         status, out, _ = self.validate(harmless)
         self.assertEqual(status, 1)
         self.assertIn("FAIL: not necessary", out)
+
+    def test_a_run_without_a_proper_end_has_rows(self):
+        # The receive buffer has no room for what comes while the pause is on its way.
+        broken = json.loads(json.dumps(SCENARIO))
+        del broken["ablate"]
+        broken["workload"][0].update({"size": "1 MiB", "count": 10})
+        broken["expect"] = [
+            {"id": "Y1", "metric": "workload.w0.completed", "equals": 10},
+            {"id": "Y2", "metric": "large:workload.w0.completed", "equals": 10}]
+        broken["variants"] = [{"name": "large", "set": {
+            "hosts.B.nic.mac_rx.receive_buffer": "8 KiB",
+            "hosts.B.nic.port.headroom": "0 B"}}]
+        status, out, err = self.validate(broken)
+        self.assertEqual(status, 1)
+        self.assertRegex(out, r"(?m)^Y1 .* pass$")
+        self.assertRegex(out, r"(?m)^Y2 .* FAIL: not judged +not judged: lossless_drop at ")
+        self.assertIn("x (large): lossless_drop at ", err)
+        rows = json.loads((self.out / "validation.json").read_text())["rows"]
+        self.assertIn("overflows", rows[1]["not_judged"])
 
     @unittest.skipUnless(BROWSER, "no browser here")
     def test_a_browser_draws_curves_rows_and_ablations(self):
@@ -78,7 +99,8 @@ class Validate(unittest.TestCase):
         self.assertIn("missing here: a faster world", dom)
         self.assertIn("&lt;/script&gt; of nobody", dom)
         self.assertIn("fails, as it must", dom)
-        self.assertIn("3 of 3", dom)
+        self.assertNotIn('aria-label="a point alone"', dom)
+        self.assertIn("4 of 4", dom)
 
     def test_the_page_needs_nothing_from_elsewhere(self):
         self.validate(SCENARIO)

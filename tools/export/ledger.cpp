@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tools/export/terminal.h"
 
@@ -46,8 +47,14 @@ LedgerRole LedgerRow::role() const {
 }
 
 std::string LedgerRow::verdict() const {
-  if (!result.accepted()) return result.passed ? "FAIL: no longer missed" : "FAIL";
+  if (!not_judged.empty()) return "FAIL: not judged";
+  if (!accepted()) return result.passed ? "FAIL: no longer missed" : "FAIL";
   return result.passed ? "pass" : "missed";
+}
+
+std::string LedgerRow::remark() const {
+  if (!not_judged.empty()) return "not judged: " + not_judged;
+  return result.spec.missed ? "missing here: " + *result.spec.missed : std::string();
 }
 
 std::string LedgerRow::tolerance() const {
@@ -62,7 +69,9 @@ std::string LedgerRow::published() const {
 
 std::optional<double> LedgerRow::error() const {
   const double published = result.spec.low.value;
-  if (result.spec.relation != Relation::kEquals || published == 0) return std::nullopt;
+  if (result.spec.relation != Relation::kEquals || published == 0 ||
+      !std::isfinite(result.measured))
+    return std::nullopt;
   return (result.measured - published) / published;
 }
 
@@ -87,8 +96,8 @@ LedgerTotals Ledger::totals() const {
     const bool passed = row.result.passed;
     ++totals.rows;
     totals.passed += passed ? 1 : 0;
-    totals.missed += !passed && row.result.accepted() ? 1 : 0;
-    totals.failed += row.result.accepted() ? 0 : 1;
+    totals.missed += !passed && row.accepted() ? 1 : 0;
+    totals.failed += row.accepted() ? 0 : 1;
     if (row.role() == LedgerRole::kExact) {
       ++totals.exact;
       totals.exact_passed += passed ? 1 : 0;
@@ -97,7 +106,7 @@ LedgerTotals Ledger::totals() const {
     ++totals.measured;
     totals.measured_passed += passed ? 1 : 0;
     const std::optional<double> error = row.error();
-    if (!error || !std::isfinite(*error)) continue;
+    if (!error) continue;
     sum += std::abs(*error);
     ++count;
   }
@@ -106,9 +115,18 @@ LedgerTotals Ledger::totals() const {
 }
 
 void add_rows(Ledger& ledger, const std::vector<JudgedRun>& runs) {
-  for (const JudgedRun& run : runs)
+  for (const JudgedRun& run : runs) {
     for (const ExpectationResult& result : run.expectations)
       if (is_row(result.spec)) ledger.rows.push_back({run.scenario, result});
+    for (const Unjudged& unjudged : run.unjudged) {
+      if (!is_row(unjudged.spec)) continue;
+      ExpectationResult result;
+      result.spec = unjudged.spec;
+      result.measured = std::numeric_limits<double>::quiet_NaN();
+      result.unit = unjudged.spec.low.unit;
+      ledger.rows.push_back({run.scenario, std::move(result), unjudged.why});
+    }
+  }
 }
 
 void add_ablation(Ledger& ledger, const std::string& scenario, const AblationSpec& spec,

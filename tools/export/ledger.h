@@ -23,17 +23,21 @@ const char* name_of(LedgerRole role);
 struct LedgerRow {
   std::string scenario;
   ExpectationResult result;
+  std::string not_judged{};  ///< why its run says nothing; empty: it does
 
   std::string id() const;
   LedgerRole role() const;
+  bool accepted() const { return not_judged.empty() && result.accepted(); }
   /// "pass", "missed" (does not hold, as its file says with the mechanism that is missing), "FAIL",
-  /// or "FAIL: no longer missed".
+  /// "FAIL: no longer missed" or "FAIL: not judged".
   std::string verdict() const;
+  /// The mechanism that is missing, or why it was not judged; mostly empty.
+  std::string remark() const;
   /// "5 %", "exact", "bound", "range".
   std::string tolerance() const;
   /// "0.99 us", "at least 2", "1 to 3".
   std::string published() const;
-  /// Relative; there is none for a bound or a range, nor around zero.
+  /// Relative; there is none for a bound or a range, around zero, or of what was not measured.
   std::optional<double> error() const;
   std::string error_text() const;
 };
@@ -75,7 +79,8 @@ struct Ledger {
   bool ablations_proved() const;
 };
 
-/// The rows of runs: expectations with an id or a source; of violations those with both.
+/// The rows of runs: expectations with an id or a source; of violations those with both. Those of a
+/// run without a proper end are rows that fail.
 void add_rows(Ledger& ledger, const std::vector<JudgedRun>& runs);
 /// `runs`: those of the ablation, judged by all expectations of their file.
 void add_ablation(Ledger& ledger, const std::string& scenario, const AblationSpec& spec,

@@ -30,7 +30,7 @@ std::string ledger_csv(const Ledger& ledger) {
                        number_to_json(row.result.measured).dump(), unit_name(row.result.unit),
                        row.error() ? fmt::format("{:.6f}", *row.error()) : "",
                        cell(row.tolerance()), cell(row.verdict()), cell(spec.source.value_or("")),
-                       cell(spec.missed.value_or("")));
+                       cell(row.not_judged.empty() ? spec.missed.value_or("") : row.remark()));
   }
   return out;
 }

@@ -33,6 +33,7 @@ Json row_to_json(const LedgerRow& row) {
   if (spec.relation == Relation::kEquals)
     json["deviation"] = number_to_json(spec.allowed_deviation);
   if (spec.missed) json["missing"] = *spec.missed;
+  if (!row.not_judged.empty()) json["not_judged"] = row.not_judged;
   if (spec.curve) {
     json["curve"] = *spec.curve;
     json["at"] = number_to_json(spec.x.value);

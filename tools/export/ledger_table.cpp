@@ -37,9 +37,8 @@ std::string simulated(const LedgerRow& row) {
 
 std::string source_text(const LedgerRow& row) {
   std::string text = row.result.spec.source.value_or("");
-  if (!row.result.spec.missed) return text;
-  if (!text.empty()) text += "; ";
-  return text + "missing here: " + *row.result.spec.missed;
+  if (!text.empty() && !row.remark().empty()) text += "; ";
+  return text + row.remark();
 }
 
 std::string rows_table(const Ledger& ledger) {

@@ -48,13 +48,22 @@ void check_name(const std::string& name) {
     throw UsageError("--name: expected letters, digits, _ and -, found " + in_quotes(name));
 }
 
+void refuse_unused(const std::string& option, bool used, const std::string& listing,
+                   const std::string& value) {
+  if (!value.empty() && !used)
+    throw UsageError(
+        fmt::format("{} {}: chooses in {}, and no FILE is one", option, value, listing));
+}
+
 /// lspci first, whatever the order of the arguments.
 Machine read_all(const std::vector<std::string>& files, const ListingChoice& choice) {
   std::vector<std::pair<std::string, std::string>> texts;  // file, content
   texts.reserve(files.size());
   for (const std::string& file : files) texts.emplace_back(file, content_of(file));
-  std::stable_partition(texts.begin(), texts.end(),
-                        [](const auto& text) { return is_lspci(text.second); });
+  const auto others = std::stable_partition(texts.begin(), texts.end(),
+                                            [](const auto& text) { return is_lspci(text.second); });
+  refuse_unused("--device", others != texts.begin(), "what lspci prints", choice.device);
+  refuse_unused("--hca", others != texts.end(), "a listing other than lspci's", choice.hca);
   Machine machine;
   for (const auto& [file, content] : texts) read_listing(content, file, choice, machine);
   return machine;

@@ -122,6 +122,18 @@ Settings with_faults(std::uint64_t seed) {
   return s;
 }
 
+/// Some drivers bring in what was asked for and nothing else, and some NICs can owe few faults.
+Settings paged(std::uint64_t seed) {
+  Settings s = seed % 2 == 0 ? mixed(seed) : with_faults(seed);
+  Random random(seed_for(s.seed, "paged"));
+  s.on_demand = true;
+  for (HostSpec& host : s.scenario.hosts) {
+    host.config.driver.fault_ahead = Bytes(one_of(random, {0, 8192, 1 << 22}));
+    host.nics[0].config.page_faults.outstanding = one_of(random, {1, 2, 64});
+  }
+  return s;
+}
+
 /// A link neither repeats a packet nor lets one overtake another.
 Settings over_infiniband(std::uint64_t seed) {
   Settings s = mixed(seed);

@@ -35,7 +35,8 @@ struct Settings {
   bool inline_receive = false;
   bool late_receives = false;
   bool wrong_keys = false;
-  bool plain = false;  ///< all signaled, no inline data, no fences
+  bool on_demand = false;  ///< all regions are paged on demand
+  bool plain = false;      ///< all signaled, no inline data, no fences
   std::uint8_t ack_timeout = 5;
   std::uint8_t retry_count = 7;
   std::uint8_t rnr_retry = 7;
@@ -55,6 +56,8 @@ Settings with_faults(std::uint64_t seed);
 Settings over_infiniband(std::uint64_t seed);
 /// The same as with faults, with few retries, wrong keys or a cable that is down: queue pairs fail.
 Settings failing(std::uint64_t seed);
+/// All kinds, every other program over a cable with faults, on memory that is paged on demand.
+Settings paged(std::uint64_t seed);
 /// UC and UD over a cable that loses, damages and delays packets.
 Settings unreliable(std::uint64_t seed);
 /// The same where packets also come twice and out of order.

@@ -93,7 +93,8 @@ void TwoServers::open() {
 MemoryRegion TwoServers::region(CpuTask& task, Side& side, std::uint32_t bytes) {
   const VirtualAddress address = *side.process.pages.map(Bytes(bytes), PageSize::k4KiB);
   const AccessFlags all(AccessFlags::kLocalWrite | AccessFlags::kRemoteWrite |
-                        AccessFlags::kRemoteRead | AccessFlags::kRemoteAtomic);
+                        AccessFlags::kRemoteRead | AccessFlags::kRemoteAtomic |
+                        (s_.on_demand ? AccessFlags::kOnDemand : 0));
   return good(side.process.verbs.reg_mr(task, side.pd, address, bytes, all), "reg_mr");
 }
 
