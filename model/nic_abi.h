@@ -427,6 +427,10 @@ enum class CommandOpcode : std::uint16_t {
   kDestroySrq = 12,
   kArmSrq = 13,    ///< object = srqn; an event when fewer than limit are left, limit from the table
   kModifyCq = 14,  ///< object = cqn; mailbox: CqContext, of which the moderation is taken
+  kCreateEthernetQueue = 15,  ///< object = its number; mailbox: EthernetQueueContext
+  kDestroyEthernetQueue = 16,
+  kSetFlowRule = 17,    ///< object = the rule's number; mailbox: EthernetFlowRule
+  kClearFlowRule = 18,  ///< object = the rule's number
 };
 
 enum class CommandStatus : std::uint8_t {

@@ -35,6 +35,10 @@ const char* name_of(DmaPurpose purpose) {
       return "interrupt";
     case DmaPurpose::kAtomic:
       return "atomic";
+    case DmaPurpose::kFrame:
+      return "frame";
+    case DmaPurpose::kFrameQueue:
+      return "frame_queue";
   }
   return "?";
 }

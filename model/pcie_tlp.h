@@ -33,8 +33,10 @@ enum class DmaPurpose : std::uint8_t {
   kEventQueue,
   kInterrupt,
   kAtomic,
+  kFrame,       ///< of plain Ethernet: headers and payload
+  kFrameQueue,  ///< its descriptors and completion entries
 };
-inline constexpr unsigned kDmaPurposes = 15;
+inline constexpr unsigned kDmaPurposes = 17;
 const char* name_of(DmaPurpose purpose);
 
 struct DmaExtension : tlm::tlm_extension<DmaExtension> {

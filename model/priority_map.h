@@ -50,6 +50,10 @@ class PriorityMap {
     if (from_ == Source::kServiceLevel) return by_value_[context.service_level & 15];
     return 0;
   }
+  /// Of a frame without a tag. REQUIRES: Ethernet.
+  std::uint8_t of_dscp(std::uint8_t dscp) const {
+    return from_ == Source::kDscp ? by_value_[dscp & 63] : std::uint8_t{0};
+  }
 
  private:
   enum class Source : std::uint8_t { kDscp, kPcp, kServiceLevel };

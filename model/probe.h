@@ -51,6 +51,10 @@ enum class ProbeKind : std::uint8_t {
   kTimeout,            ///< a: qpn, b: PSN that was not acknowledged in time
   kGoBack,             ///< a: PSN from which on is sent again, b: PSNs
   kSentAgain,          ///< a: PSN that is sent again alone, b: PSNs (READ responses)
+  // Plain Ethernet
+  kFramesPosted,    ///< a doorbell. a: queue, b: producer index
+  kFrameWritten,    ///< handed to PCIe in order. a: begin ps, b: bytes
+  kFrameInterrupt,  ///< a: queue, b: data of the message
   // Faults injected on a link, reported for the sender. a: PSN, b: opcode; time: first bit
   kPacketLost,
   kPacketDamaged,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nic/ethernet/ethernet_unit.h"
 #include "nic/read_responder.h"
 #include "nic/requester.h"
 #include "nic/responder.h"
@@ -25,6 +26,10 @@ std::uint32_t mailbox_bytes(abi::CommandOpcode opcode) {
       return abi::EqContext::kBytes;
     case abi::CommandOpcode::kModifyCq:
       return abi::CqContext::kBytes;
+    case abi::CommandOpcode::kCreateEthernetQueue:
+      return abi::EthernetQueueContext::kBytes;
+    case abi::CommandOpcode::kSetFlowRule:
+      return abi::EthernetFlowRule::kBytes;
     default:
       return 0;
   }
@@ -100,6 +105,8 @@ void CommandUnit::execute() {
     w_.receive_queues.arm_srq(entry_.object, call<&CommandUnit::finish_ok>(this));
     return;
   }
+  if (status == abi::CommandStatus::kOk && opcode == abi::CommandOpcode::kDestroyEthernetQueue)
+    return;  // finishes when nothing of the queue is under way
   if (status != abi::CommandStatus::kOk || opcode != abi::CommandOpcode::kDisableKey) {
     finish(status);
     return;
@@ -155,6 +162,11 @@ abi::CommandStatus CommandUnit::run() {
     case CommandOpcode::kCreateEq:
     case CommandOpcode::kDestroyEq:
       return change_eq();
+    case CommandOpcode::kCreateEthernetQueue:
+    case CommandOpcode::kDestroyEthernetQueue:
+    case CommandOpcode::kSetFlowRule:
+    case CommandOpcode::kClearFlowRule:
+      return change_ethernet();
     case CommandOpcode::kCreateSrq:
     case CommandOpcode::kDestroySrq:
     case CommandOpcode::kArmSrq:
@@ -188,6 +200,7 @@ abi::CommandStatus CommandUnit::init_hca() {
   w_.key_operations.reset();
   w_.event_queue.reset();
   w_.page_faults.reset();
+  w_.ethernet.reset();
   w_.completion_events.reset();
   w_.cqe_writer.reset();
   initialised_ = true;
@@ -237,6 +250,22 @@ abi::CommandStatus CommandUnit::change_eq() {
       entry_.opcode == abi::CommandOpcode::kCreateEq
           ? w_.event_queue.create(entry_.object, abi::EqContext::read(mailbox_.data()))
           : w_.event_queue.destroy(entry_.object);
+  return done ? abi::CommandStatus::kOk : abi::CommandStatus::kBadObject;
+}
+
+abi::CommandStatus CommandUnit::change_ethernet() {
+  using abi::CommandOpcode;
+  EthernetUnit& ethernet = w_.ethernet;
+  const std::uint32_t object = entry_.object;
+  bool done = false;
+  if (entry_.opcode == CommandOpcode::kCreateEthernetQueue)
+    done = ethernet.create(object, abi::EthernetQueueContext::read(mailbox_.data()));
+  else if (entry_.opcode == CommandOpcode::kDestroyEthernetQueue)
+    done = ethernet.destroy(object, call<&CommandUnit::finish_ok>(this));
+  else if (entry_.opcode == CommandOpcode::kSetFlowRule)
+    done = ethernet.set_rule(object, abi::EthernetFlowRule::read(mailbox_.data()));
+  else
+    done = ethernet.clear_rule(object);
   return done ? abi::CommandStatus::kOk : abi::CommandStatus::kBadObject;
 }
 

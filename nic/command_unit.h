@@ -31,6 +31,7 @@ struct CommandUnitConfig {
   void describe(Fields& fields);
 };
 
+class EthernetUnit;
 class ReadResponder;
 class Requester;
 class Responder;
@@ -56,6 +57,7 @@ class CommandUnit {
     CompletionEvents& completion_events;
     EventQueue& event_queue;
     PageFaults& page_faults;
+    EthernetUnit& ethernet;
   };
   CommandUnit(const Wiring& wiring, const CommandUnitConfig& config)
       : w_(wiring), config_(config) {}
@@ -75,6 +77,7 @@ class CommandUnit {
   abi::CommandStatus change_key();
   abi::CommandStatus change_cq();
   abi::CommandStatus change_eq();
+  abi::CommandStatus change_ethernet();
   abi::CommandStatus modify_qp(abi::QpContext* present);
   abi::CommandStatus query_qp(const abi::QpContext& present);
   void quiesce();

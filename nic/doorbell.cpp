@@ -7,6 +7,7 @@
 #include "model/byte_order.h"
 #include "nic/command_unit.h"
 #include "nic/completion_events.h"
+#include "nic/ethernet/ethernet_unit.h"
 #include "nic/event_queue.h"
 #include "nic/page_faults.h"
 #include "nic/wqe_fetch.h"
@@ -27,6 +28,8 @@ Doorbell::Register Doorbell::register_at(std::uint64_t offset, unsigned bytes) {
     if (offset == abi::kCommandQueueAddress && bytes == 8) return Register::kCommandQueueAddress;
     if (offset == abi::kCommandDoorbell && bytes == 4) return Register::kCommandDoorbell;
     if (offset == abi::kEqArm && bytes == 8) return Register::kEqArm;
+    if (offset == abi::kEthernetDoorbell && bytes == 8) return Register::kEthernet;
+    if (offset == abi::kEthernetArm && bytes == 8) return Register::kEthernetArm;
     if (offset == abi::kPageFaultResume && bytes == 4) return Register::kPageFaultResume;
     return Register::kNone;
   }
@@ -53,7 +56,8 @@ void DoorbellConfig::describe(Fields& fields) {
 
 Doorbell::Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfig& config,
                    WqeFetch& wqe_fetch, CommandUnit& command_unit, EventQueue& event_queue,
-                   CompletionEvents& completion_events, PageFaults& page_faults)
+                   CompletionEvents& completion_events, PageFaults& page_faults,
+                   EthernetUnit& ethernet)
     : socket("doorbell_socket"),
       scheduler_(scheduler),
       config_(config),
@@ -62,6 +66,7 @@ Doorbell::Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfi
       event_queue_(event_queue),
       completion_events_(completion_events),
       page_faults_(page_faults),
+      ethernet_(ethernet),
       pipeline_(clock, config.pipeline) {
   socket.bind(*this);
 }
@@ -247,6 +252,10 @@ void Doorbell::dispatch(const Write& write) {
       return arm_cq(value);
     case Register::kReceive:
       return receive_doorbell(value);
+    case Register::kEthernet:
+      return ethernet_.ring(value);
+    case Register::kEthernetArm:
+      return ethernet_.arm(value);
     case Register::kSendLine:
     case Register::kNone:
       return;

@@ -37,6 +37,7 @@ namespace rnicsim {
 
 class CommandUnit;
 class CompletionEvents;
+class EthernetUnit;
 class EventQueue;
 class PageFaults;
 class WqeFetch;
@@ -52,7 +53,7 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
  public:
   Doorbell(Scheduler& scheduler, const Clock& clock, const DoorbellConfig& config,
            WqeFetch& wqe_fetch, CommandUnit& command_unit, EventQueue& event_queue,
-           CompletionEvents& completion_events, PageFaults& page_faults);
+           CompletionEvents& completion_events, PageFaults& page_faults, EthernetUnit& ethernet);
   /// `receives_posted` runs, with the queue pair's number for its argument, when software rings the
   /// receive doorbell: it knows that queue pair to be in error.
   void connect(Callback receives_posted) { receives_posted_ = receives_posted; }
@@ -80,6 +81,8 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
     kSend,
     kSendLine,  ///< a further line of BlueFlame
     kReceive,
+    kEthernet,
+    kEthernetArm,
   };
   struct Write {
     Register target = Register::kNone;
@@ -122,6 +125,7 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
   EventQueue& event_queue_;
   CompletionEvents& completion_events_;
   PageFaults& page_faults_;
+  EthernetUnit& ethernet_;
   Callback receives_posted_;
   Pipeline pipeline_;
   Ring<Write> arriving_;  ///< written, and not yet in effect

@@ -25,13 +25,14 @@ const char* wrong_check_of(const Packet& packet) {
 /// Why the checks of the port drop a packet; null if they do not.
 const char* damage_of(const Packet& packet) {
   if (packet.bad_fcs) return wrong_check_of(packet);
+  if (packet.is_tcp()) return nullptr;
   return icrc_ok(packet) ? nullptr : "dropped: wrong ICRC";
 }
 
 /// Its payload goes to host memory as it comes.
 bool may_cut_through(const Packet& packet) {
   return packet.kind == FrameKind::kData && packet.payload_length != Bytes() &&
-         packet.bth.transport != WireTransport::kCnp;
+         packet.bth.transport != WireTransport::kCnp && !packet.is_tcp();
 }
 
 }  // namespace
@@ -81,6 +82,7 @@ void MacRx::receive(PacketRef packet) {
     ++wrong_address_;
     return;
   }
+  if (packet->is_tcp()) return take_frame(std::move(packet), frame);
   if (damage != nullptr) return refuse(*packet, icrc_errors_);
   const Bth& bth = packet->bth;
   // What RC leaves undefined is the responder's to refuse (IBTA 9.7.4.1.4), others drop it.
@@ -119,6 +121,13 @@ void MacRx::refuse(const Packet& packet, std::uint64_t& counter) {
 void MacRx::notify(PacketRef packet) {
   if (credit_ != nullptr) credit_->pass(packet->lrh.virtual_lane, packet->frame_bytes());
   notifications_->receive(std::move(packet), parser_.enter(scheduler_.now()));
+}
+
+void MacRx::take_frame(PacketRef packet, Bytes frame) {
+  if (frames_ == nullptr || !take_room(*packet, frame))
+    ++discards_;
+  else
+    frames_->receive(std::move(packet), parser_.enter(scheduler_.now()));
 }
 
 /// False: it is of a lossy priority and there is none.

@@ -13,16 +13,16 @@
 // With `cut_through` a packet whose payload goes to memory is taken when its first 64 B have come:
 // parsed, judged and translated while the rest arrives; its DMA begins when PCIe cannot overtake
 // the wire (dma_engine), and whatever needs the whole packet (its answer, what moves nothing)
-// happens after its last bit. One that the checks will drop is known at once here: nothing of it is
-// written, where a real NIC would have begun to. Approximates: room is taken for the whole frame at
-// its beginning, and a congestion mark counts from there on.
+// happens after its last bit. Plain frames are taken whole. One that the checks will drop is known
+// at once here: nothing of it is written, where a real NIC would have begun to. Approximates: room
+// is taken for the whole frame at its beginning, and a congestion mark counts from there on.
 //
 // A frame that a switch flooded is dropped unless it is for this port; others are never delivered
 // to a wrong one.
 //
 // Congestion notifications go to congestion_unit and take no buffer. Responses go to the completer,
-// everything else that RC says, or that another transport has, to
-// the responder, both with the time at which the parser is done with them.
+// everything else that RC says, or that another transport has, to the responder, plain frames (TCP)
+// to the Ethernet side, all with the time at which the parser is done with them.
 #pragma once
 
 #include "model/metrics.h"
@@ -68,6 +68,8 @@ class MacRx : public PacketSink {
     completer_ = &completer;
     notifications_ = &notifications;
   }
+  /// Who takes plain frames; until then they are dropped. Of theirs the FCS alone is checked here.
+  void connect_frames(ParsedPacketSink& frames) { frames_ = &frames; }
   void receive(PacketRef packet) override;
   bool wants_cut_through() const override { return config_.cut_through; }
   /// Nobody needs the buffer of a packet any longer.
@@ -101,6 +103,7 @@ class MacRx : public PacketSink {
   void receive_control(const Packet& packet);
   void refuse(const Packet& packet, std::uint64_t& counter);
   void notify(PacketRef packet);
+  void take_frame(PacketRef packet, Bytes frame);
   bool take_room(const Packet& packet, Bytes frame);
   void go_on();
   [[noreturn]] void overflow(Bytes wanted) const;
@@ -118,6 +121,7 @@ class MacRx : public PacketSink {
   ParsedPacketSink* responder_ = nullptr;
   ParsedPacketSink* completer_ = nullptr;
   ParsedPacketSink* notifications_ = nullptr;
+  ParsedPacketSink* frames_ = nullptr;
   Bytes occupied_;
   Bytes most_occupied_;
   std::uint64_t packets_ = 0;

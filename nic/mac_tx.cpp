@@ -55,7 +55,7 @@ MacTx::Queue MacTx::Queues::next(Time at) const {
 }
 
 void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch, Time lead) {
-  seal_icrc(*packet);
+  if (!packet->is_tcp()) seal_icrc(*packet);  // its checksum is its sender's
   Time begin = ready;
   if (config_.cut_through && lead != Time()) {
     begin = ready - std::min(lead, wire_.byte_time().of(packet->payload_length));
@@ -134,11 +134,15 @@ void MacTx::send(std::uint8_t priority) {
   const Time now = scheduler_.now();
   waited_ += now - waiting.ready;
   const Packet& packet = *waiting.packet;
-  const Bytes payload = packet.payload_length;
+  const bool plain = packet.is_tcp();
+  const Bytes payload = plain ? packet.ip_bytes() : packet.payload_length;
   count_parts(packet, packet.frame_bytes());
   flow_control_.sent(priority, packet.frame_bytes());
   put_on_wire(std::move(waiting.packet), now == waiting.ready ? waiting.begin : now);
-  freed(which, {payload, priority});
+  if (plain)
+    tell(frame_started_, {payload, priority});
+  else
+    freed(which, {payload, priority});
 }
 
 /// `from`: not after now.
@@ -179,8 +183,7 @@ void MacTx::drop_void(std::uint8_t priority, Queue which) {
 
 void MacTx::freed(Queue queue, Started started) {
   if (queue == Queue::kResponse) --responses_[started.priority];
-  if (queue == Queue::kRequest && request_started_)
-    request_started_.function(request_started_.object, started.pack());
+  if (queue == Queue::kRequest) tell(request_started_, started);
   if (queue == Queue::kResponse && response_started_) response_started_();
 }
 
@@ -191,7 +194,7 @@ void MacTx::count_parts(const Packet& packet, Bytes frame) {
   ++data_packets_;
   payload_bytes_ += packet.payload_length;
   padding_bytes_ += frame - filled + Bytes(packet.bth.pad_count);
-  network_bytes_ += Bytes(packet.network_header_bytes());
+  network_bytes_ += Bytes(packet.is_tcp() ? Ipv4Header::kBytes : packet.network_header_bytes());
 }
 
 void MacTx::report(const MetricScope& scope) const {
@@ -214,7 +217,7 @@ void MacTx::report(const MetricScope& scope) const {
     scope.bytes("tx_headers.ethernet", link, "of tx_header_bytes: Ethernet header, tag and FCS");
   scope.bytes("tx_headers.network", network_bytes_, "of tx_header_bytes: IP and UDP, or GRH");
   scope.bytes("tx_headers.transport", headers - link - network_bytes_,
-              "of tx_header_bytes: BTH, extension headers and ICRC");
+              "of tx_header_bytes: BTH, extension headers and ICRC, or TCP");
   if (infiniband)
     scope.bytes("tx_flow_control_bytes", control, "of tx_bytes: flow control packets");
   else

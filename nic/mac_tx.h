@@ -4,7 +4,7 @@
 // computes the ICRC, and counts preamble, FCS and inter-packet gap as time on the wire. Pause
 // frames that the receive side asks for go first; priorities that the other end has paused wait. On
 // InfiniBand's links a priority is a virtual lane, and waits when its next packet has no credit;
-// flow control packets go first.
+// flow control packets go first. Plain frames (TCP) queue with the requests of their priority.
 //
 // With `cut_through` a packet whose payload comes over PCIe begins to leave before it is whole: as
 // early as the wire cannot overtake what PCIe brings even if the latter came without a gap at the
@@ -66,7 +66,7 @@ class MacTx {
 
   /// What is told of a request packet that has begun to leave.
   struct Started {
-    Bytes payload;
+    Bytes payload;  ///< of plain frames: IP packet
     std::uint8_t priority;
     std::uint64_t pack() const { return payload.count() | std::uint64_t{priority} << 32; }
     static Started unpack(std::uint64_t packed) {
@@ -80,6 +80,9 @@ class MacTx {
     request_started_ = request_started;
     response_started_ = response_started;
   }
+  /// `started` runs instead of request_started, likewise, for a plain frame, which queues as a
+  /// request.
+  void connect_frames(Callback started) { frame_started_ = started; }
   /// Whether one more response of a priority may be queued; who has begun one all the same (READ
   /// data on their way from memory) may queue it. Requests are bounded by the requester's buffer.
   bool has_room_for_response(std::uint8_t priority) const {
@@ -99,6 +102,7 @@ class MacTx {
   const PauseListener& pause_listener() const { return flow_control_.listener(); }
   std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
   std::uint8_t priority_of(const abi::QpContext& context) const { return priorities_.of(context); }
+  std::uint8_t priority_of_dscp(std::uint8_t dscp) const { return priorities_.of_dscp(dscp); }
   const MacAddress& mac() const { return mac_; }
   std::uint64_t sent() const { return packets_; }
   std::uint64_t sent_bytes() const { return bytes_.count(); }
@@ -132,6 +136,9 @@ class MacTx {
   PrioritySet ready_ones(Time at);
   void drop_void(std::uint8_t priority, Queue queue);
   void freed(Queue queue, Started started);
+  static void tell(const Callback& callback, Started started) {
+    if (callback) callback.function(callback.object, started.pack());
+  }
   void send(std::uint8_t priority);
   void put_on_wire(PacketRef packet, Time from);
   void count_parts(const Packet& packet, Bytes frame);
@@ -146,6 +153,7 @@ class MacTx {
   PacketSink* link_ = nullptr;
   Callback request_started_;
   Callback response_started_;
+  Callback frame_started_;
   Serialiser wire_;
   Time preamble_;
   Time gap_;

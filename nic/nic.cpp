@@ -2,6 +2,7 @@
 #include "nic/nic.h"
 
 #include "model/random.h"
+#include "nic/ethernet/ethernet_unit.h"
 #include "nic/pause_watchdog.h"
 #include "nic/repeater.h"
 
@@ -53,6 +54,7 @@ struct Nic::Blocks {
   Requester requester;
   Responder responder;
   ReadResponder read_responder;
+  EthernetUnit ethernet;
   CommandUnit command_unit;
   Doorbell doorbell;
 };
@@ -113,12 +115,14 @@ Nic::Blocks::Blocks(const std::string& path, const NicWiring& w, const NicConfig
       read_responder({w.scheduler, clock, pcie, contexts, qps, remote_keys, congestion, port,
                       mac_tx, w.elided_payload},
                      config.read_responder),
+      ethernet({w.scheduler, clock, pcie, port, mac_tx, mac_rx, w.mtu, w.elided_payload},
+               config.ethernet),
       command_unit({w.scheduler, pcie, contexts, cq_contexts, keys, translations, key_operations,
                     qps, completer, wqe_fetch, receives, requester, responder, read_responder,
-                    cqe_writer, completion_events, event_queue, page_faults},
+                    cqe_writer, completion_events, event_queue, page_faults, ethernet},
                    config.command_unit),
       doorbell(w.scheduler, clock, config.doorbell, wqe_fetch, command_unit, event_queue,
-               completion_events, page_faults) {
+               completion_events, page_faults, ethernet) {
   mac_rx.connect(responder, completer, congestion);
   congestion.connect(requester, read_responder);
   completer.connect(wqe_fetch, mac_rx, requester, responder, retransmitter);
@@ -176,7 +180,7 @@ bool Nic::idle() const {
   return b.pcie.idle() && b.mac_tx.idle() && b.requester.idle() && b.responder.idle() &&
          b.completer.idle() && b.read_responder.idle() && b.receives.idle() && b.atomics.idle() &&
          b.key_operations.idle() && b.cqe_writer.idle() && b.event_queue.idle() &&
-         b.page_faults.idle() && b.command_unit.idle() && b.doorbell.idle();
+         b.page_faults.idle() && b.command_unit.idle() && b.ethernet.idle() && b.doorbell.idle();
 }
 
 void Nic::attach(ProbeSink* sink, std::uint32_t component) {
@@ -191,6 +195,7 @@ void Nic::attach(ProbeSink* sink, std::uint32_t component) {
   b.cqe_writer.probe.attach(sink, component);
   b.event_queue.probe.attach(sink, component);
   b.key_operations.probe.attach(sink, component);
+  b.ethernet.probe.attach(sink, component);
   b.mac_tx.probe.attach(sink, component);
   b.mac_rx.probe.attach(sink, component);
 }
@@ -244,6 +249,7 @@ void Nic::report(const MetricScope& scope) const {
   b.cqe_writer.report(scope.child("cqe_writer"));
   b.completion_events.report(scope.child("completion_events"));
   b.event_queue.report(scope.child("event_queue"));
+  b.ethernet.report(scope.child("ethernet"));
   b.page_faults.report(scope.child("page_faults"));
   b.pcie.report(scope.child("pcie_endpoint"));
   b.congestion.report(scope.child("congestion_control"));

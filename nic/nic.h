@@ -12,6 +12,7 @@
 //                              |         entry, MSI-X <- event_queue <- completion_events
 //                         pcie_endpoint <---- contexts, keys, translations: caches over host RAM
 //
+//   ethernet_unit: plain frames, beside RDMA between the same endpoint and the same port
 //   congestion_unit: paces the requester, by CNPs from mac_rx or acknowledgements at the completer
 #pragma once
 

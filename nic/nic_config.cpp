@@ -43,6 +43,7 @@ void NicConfig::describe(Fields& fields) {
   fields.object("port", port, "priorities of the Ethernet port, and how it pauses and is paused");
   fields.object("mac_tx", mac_tx, "transmit side of the port");
   fields.object("mac_rx", mac_rx, "receive side of the port");
+  fields.object("ethernet", ethernet, "plain Ethernet (TCP) beside RDMA");
   fields.list("stall", stall, ListLimits{0, 64}, "injected faults: blocks that stand still");
   fields.list("pause_storm", pause_storm, ListLimits{0, 8},
               "injected faults: priorities that the NIC pauses without end");

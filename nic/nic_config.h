@@ -11,6 +11,7 @@
 #include "nic/congestion/congestion_config.h"
 #include "nic/cqe_writer.h"
 #include "nic/doorbell.h"
+#include "nic/ethernet/ethernet_config.h"
 #include "nic/event_queue.h"
 #include "nic/host_table_cache.h"
 #include "nic/key_checker.h"
@@ -70,6 +71,7 @@ struct NicConfig {
   PortConfig port;
   MacTxConfig mac_tx;
   MacRxConfig mac_rx;
+  EthernetConfig ethernet;
   std::vector<NicStall> stall;
   std::vector<PauseStormConfig> pause_storm;
   void describe(Fields& fields);

@@ -43,10 +43,15 @@ void NicPort::address(Packet& packet, const abi::QpContext& qp) const {
   packet.udp.source_port = qp.udp_source_port;
 }
 
-PacketRef NicPort::make(const abi::QpContext& qp, Opcode opcode, Psn psn) {
+PacketRef NicPort::make_frame() {
   PacketRef packet = pool_.create();
   ++made_;
   packet->id = packet_id(identity_.number, made_);
+  return packet;
+}
+
+PacketRef NicPort::make(const abi::QpContext& qp, Opcode opcode, Psn psn) {
+  PacketRef packet = make_frame();
   packet->link_layer = identity_.link_layer;
   address(*packet, qp);
   packet->bth.opcode = opcode;

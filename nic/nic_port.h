@@ -31,6 +31,8 @@ class NicPort {
   /// A datagram of queue pair `source` to where its address vector says.
   PacketRef make_datagram(const abi::QpContext& qp, const abi::DatagramSegment& to, Qpn source,
                           Opcode opcode);
+  /// A packet that says nothing yet but its number: a plain frame's, whose headers are software's.
+  PacketRef make_frame();
   const PortIdentity& identity() const { return identity_; }
 
  private:

@@ -173,7 +173,8 @@ PcieEndpoint::Transaction& PcieEndpoint::make(Queued queued) {
   extension.engine = request.engine;
   extension.purpose = request.purpose;
   extension.tag = request.write ? 0 : tags_free_.front();
-  const bool payload = request.purpose == DmaPurpose::kPayload;
+  const bool payload =
+      request.purpose == DmaPurpose::kPayload || request.purpose == DmaPurpose::kFrame;
   extension.relaxed_ordering = config_.relaxed_ordering && payload && request.write;
   extension.no_snoop = config_.no_snoop && payload;
   extension.elided = request.data == nullptr;

@@ -94,6 +94,12 @@ Kind describe(ProbeKind kind) {
     case ProbeKind::kGoBack:
     case ProbeKind::kSentAgain:
       return {"retransmitter", "sent again", kFault};
+    case ProbeKind::kFramesPosted:
+      return {"ethernet", "frames posted", kMessage};
+    case ProbeKind::kFrameWritten:
+      return {"ethernet", "frame handed to PCIe", kPacket};
+    case ProbeKind::kFrameInterrupt:
+      return {"ethernet", "interrupt sent", kMessage};
     case ProbeKind::kPacketLost:
       return {"link", "packet lost", kFault};
     case ProbeKind::kPacketDamaged:
@@ -128,6 +134,7 @@ std::string details(const ProbeRecord& r) {
     case ProbeKind::kPayloadReadEnd:
     case ProbeKind::kPayloadHanded:
     case ProbeKind::kPayloadLanded:
+    case ProbeKind::kFrameWritten:
       return fmt::format("{} B, {}", r.b, since(r));
     case ProbeKind::kPagesBrought:
       return fmt::format("{} pages, {}", r.b, since(r));
@@ -170,6 +177,10 @@ std::string details(const ProbeRecord& r) {
       return fmt::format("eq {}, vector {}", r.a, r.b);
     case ProbeKind::kKeyChanged:
       return fmt::format("{}, {}", r.b == 0 ? "done" : "refused", since(r));
+    case ProbeKind::kFramesPosted:
+      return fmt::format("queue {}, producer {}", r.a, r.b);
+    case ProbeKind::kFrameInterrupt:
+      return fmt::format("queue {}, vector {}", r.a, r.b);
     case ProbeKind::kTimeout:
       return fmt::format("qp {}, psn {}", r.a, r.b);
     case ProbeKind::kGoBack:
