@@ -9,21 +9,31 @@ namespace rnicsim {
 
 namespace {
 constexpr CpuPlane kPlane = CpuPlane::kData;
+
+/// Bytes that are brought in before the NIC is told.
+std::uint64_t at_first(const abi::PageFault& fault) {
+  return fault.bytes + (fault.own ? std::uint64_t{fault.ahead} : 0);
 }
 
-void DemandPaging::fault(const abi::Eqe& event, CpuCore& core) {
-  core_ = &core;
+}  // namespace
+
+void DemandPaging::add(const abi::Eqe& event) {
   ++faults_;
   waiting_.push(event);
   most_ = std::max(most_, waiting_.size());
-  if (waiting_.size() == 1) begin();
+}
+
+void DemandPaging::run(CpuCore& core) {
+  core_ = &core;
+  if (!running_ && !waiting_.empty()) begin();
 }
 
 void DemandPaging::begin() {
+  running_ = true;
   const abi::PageFault& fault = waiting_.front().fault;
   since_ = core_->scheduler().now();
   const Time woken = core_->occupy(since_, kPlane, CpuCategory::kPinning, config_.fault);
-  work(fault.address, fault.bytes, woken, call<&DemandPaging::asked_for_is_here>(this));
+  work(fault.address, at_first(fault), woken, call<&DemandPaging::asked_for_is_here>(this));
 }
 
 /// Charges for the pages of the range that are absent; `then` runs when they have been found and
@@ -48,13 +58,13 @@ std::uint64_t DemandPaging::bring_in(VirtualAddress address, std::uint64_t bytes
 void DemandPaging::asked_for_is_here() {
   const abi::Eqe& event = waiting_.front();
   const abi::PageFault& fault = event.fault;
-  pages_ += bring_in(fault.address, fault.bytes);
+  pages_ += bring_in(fault.address, at_first(fault));
   const Time rung = core_->occupy(since_, kPlane, CpuCategory::kDoorbell, config_.event_arm);
   std::uint8_t value[4];
   store_be32(value, event.object);
   mmio_.mmio_write(rung, abi::kPageFaultResume, value, sizeof value);
   const std::uint64_t ahead = std::min<std::uint64_t>(fault.ahead, config_.fault_ahead.count());
-  if (ahead == 0)
+  if (fault.own || ahead == 0)
     end();
   else
     work(VirtualAddress(fault.address.value() + fault.bytes), ahead, rung,
@@ -70,7 +80,8 @@ void DemandPaging::ahead_is_here() {
 
 void DemandPaging::end() {
   waiting_.pop();
-  if (!waiting_.empty()) begin();
+  running_ = false;
+  run(*core_);
 }
 
 void DemandPaging::report(const MetricScope& scope) const {

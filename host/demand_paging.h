@@ -2,13 +2,14 @@
 // The driver's side of on-demand paging: takes the page faults that the NIC reports, makes the
 // pages known to it, and tells it to go on (mlx5: the page fault work queue).
 //
-// A kernel worker on the core that took the interrupt handles one fault after the other: what was
-// asked for first, then the doorbell, then as much of what the message will want as
-// `fault_ahead` allows. Work is of the data plane: it is part of moving the data.
-// Connects to: driver_event_queue (faults come from its interrupt handler), memory_registration
-// (the tables), the NIC by an MMIO store.
-// Approximates: one worker, so faults queue (mlx5: several, whose work overlaps; likely error: the
-// wait for the work of other faults); pages of one step become present together, at its end.
+// A kernel worker on the core that took the interrupt handles one fault after the other, as mlx5
+// does. Of a work request of this side: all that its segment has behind the absent page, then the
+// doorbell. Of a request of the other side: what was asked for, the doorbell, and then as much of
+// what the message will want as `fault_ahead` allows. Work is of the data plane: it is part of
+// moving the data. Connects to: driver_event_queue (faults come from its interrupt handler),
+// memory_registration (the tables), the NIC by an MMIO store. Approximates: one worker, so faults
+// queue (mlx5: several, whose work overlaps; likely error: the wait for the work of other faults);
+// pages of one step become present together, at its end.
 #pragma once
 
 #include "host/cpu_core.h"
@@ -30,8 +31,10 @@ class DemandPaging {
   DemandPaging(const DemandPaging&) = delete;
   DemandPaging& operator=(const DemandPaging&) = delete;
 
-  /// A page fault event, from the interrupt handler on `core`, now.
-  void fault(const abi::Eqe& event, CpuCore& core);
+  /// A page fault event, from the interrupt handler.
+  void add(const abi::Eqe& event);
+  /// The handler on `core` has ended: the worker runs if it has anything to do.
+  void run(CpuCore& core);
   void report(const MetricScope& scope) const;
 
  private:
@@ -47,7 +50,8 @@ class DemandPaging {
   MmioPort& mmio_;
   const Probe& probe_;
   CpuCore* core_ = nullptr;
-  Ring<abi::Eqe> waiting_;  ///< the front is being handled
+  Ring<abi::Eqe> waiting_;  ///< the front is being handled, if `running_`
+  bool running_ = false;
   Time since_;
   std::uint64_t faults_ = 0;
   std::uint64_t pages_ = 0;

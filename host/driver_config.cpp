@@ -33,7 +33,8 @@ void DriverConfig::describe(Fields& f) {
   f.field("event", event, cycles, "handling one entry of the event queue");
   f.field("fault", fault, cycles, "handling a page fault of the NIC, without its pages");
   f.field("fault_ahead", fault_ahead, range(Bytes(0), Bytes(std::uint64_t{1} << 40)),
-          "bytes of a message that one page fault brings in beyond what was asked for");
+          "bytes of a message that a page fault of the other side's request brings in beyond what "
+          "was asked for");
   f.field("event_arm", event_arm, cycles, "arming the event queue at the end of an interrupt");
 }
 

@@ -5,8 +5,9 @@
 // + the three per_region values + the command's round trip through the NIC, which the model finds
 // by itself; the part per page is pin_per_page + table_per_page.
 // A page fault of the NIC (host/demand_paging) costs `fault` and as much per page. `fault` is an
-// assumption, 3 us at 3.5 GHz for waking a kernel thread and looking the region up; `fault_ahead`
-// is MAX_PREFETCH_LEN of Linux' mlx5 driver (drivers/infiniband/hw/mlx5/odp.c).
+// assumption, 3 us at 3.5 GHz for waking a kernel thread and looking the region up; `fault_ahead`,
+// of faults of the other side's requests, is MAX_PREFETCH_LEN of Linux' mlx5 driver
+// (drivers/infiniband/hw/mlx5/odp.c).
 #pragma once
 
 #include <cstdint>

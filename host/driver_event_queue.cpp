@@ -80,7 +80,7 @@ void DriverEventQueue::entry_handled() {
   ++consumer_;
   const auto at = channels_.find(key(entry.type, entry.object));
   if (entry.type == abi::EventType::kPageFault)
-    paging_.fault(entry, *core_);
+    paging_.add(entry);
   else if (at != channels_.end())
     at->second->deliver({entry.type, entry.object, {}}, core_->scheduler().now());
   handle_next();
@@ -92,6 +92,7 @@ void DriverEventQueue::arm() {
   store_be32(value, kEqn);
   store_be32(value + 4, consumer_);
   mmio_.mmio_write(core_->scheduler().now(), abi::kEqArm, value, sizeof value);
+  paging_.run(*core_);
 }
 
 }  // namespace rnicsim

@@ -214,6 +214,7 @@ void Eqe::write(ByteSpan at) const {
   store_be64(at + 16, fault.address.value());
   store_be32(at + 24, fault.bytes);
   store_be32(at + 28, fault.ahead);
+  at[32] = fault.own ? 1 : 0;
   at[kOwnerOffset] = owner ? 1 : 0;
 }
 
@@ -225,6 +226,7 @@ Eqe Eqe::read(ByteView at) {
   eqe.fault.address = VirtualAddress(load_be64(at + 16));
   eqe.fault.bytes = load_be32(at + 24);
   eqe.fault.ahead = load_be32(at + 28);
+  eqe.fault.own = at[32] != 0;
   eqe.owner = (at[kOwnerOffset] & 1) != 0;
   return eqe;
 }

@@ -254,17 +254,19 @@ enum class EventType : std::uint8_t {
 const char* name_of(EventType type);
 
 /// An access to pages that a region paged on demand does not have: so many bytes from the first of
-/// them that is absent, and so many that the message will want behind these.
+/// them that is absent, and so many that the message will want behind these. By a work request of
+/// this side's own, or by a request of the other side.
 struct PageFault {
   MemoryKey key;
   VirtualAddress address;
   std::uint32_t bytes = 0;
   std::uint32_t ahead = 0;
+  bool own = false;
 };
 
 /// 64 B, written by DMA, followed by an MSI-X message. 1: type(8); 8: object(32): cqn, qpn, srqn,
-/// fault; of a page fault 12: key(32); 16: address(64); 24: bytes(32); 28: bytes ahead(32);
-/// 63: owner(1), as a CQE's.
+/// fault; of a page fault 12: key(32); 16: address(64); 24: bytes(32); 28: bytes ahead(32); 32:
+/// own(8); 63: owner(1), as a CQE's.
 struct Eqe {
   static constexpr std::uint32_t kBytes = 64;
   static constexpr std::uint32_t kOwnerOffset = 63;

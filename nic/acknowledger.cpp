@@ -144,7 +144,7 @@ void Acknowledger::report(const MetricScope& scope) const {
   scope.count("acks", acks_, "acknowledgements sent");
   scope.count("acks_coalesced", coalesced_, "acknowledgements left out: the next said it as well");
   scope.count("naks", naks_, "negative acknowledgements sent");
-  scope.count("rnr_naks", rnr_naks_, "RNR NAKs sent: no receive was posted");
+  scope.count("rnr_naks", rnr_naks_, "RNR NAKs sent: no receive was posted, or a page was absent");
   scope.time("stalled.port", stalled_port_,
              "time in which an acknowledgement waited for the port's response queue");
 }

@@ -199,6 +199,7 @@ abi::CommandStatus CommandUnit::init_hca() {
   w_.keys.set_table(tables.key_entries, 1u << tables.log_keys);
   w_.key_operations.reset();
   w_.event_queue.reset();
+  w_.page_faults.reset();
   w_.ethernet.reset();
   w_.completion_events.reset();
   w_.cqe_writer.reset();

@@ -10,6 +10,7 @@ std::uint32_t DmaEngine::aim(KeyCheck& check, const abi::DataSegment* segments,
   while (offset >= segments->byte_count) offset -= segments++->byte_count;
   const auto within = static_cast<std::uint32_t>(offset);
   check.key = segments->lkey;
+  check.own = true;
   check.region_address = segments->address;
   check.region_length = segments->byte_count;
   check.address = VirtualAddress(segments->address.value() + within);
@@ -92,12 +93,15 @@ void DmaEngine::issue(std::uint64_t sequence) {
   if (!job.is_void() && job.bytes != 0) {
     if (slot.moved == 0 && !client_.may_move(sequence, job)) {
       job.bytes = 0;
+    } else if (job.check.absent && w_.key_checker.is_stale(job.check)) {
+      slot.stage = Stage::kChecking;
     } else if (job.check.absent) {
       job.absent = client_.take_back(job);
       if (!job.absent) {
         slot.stage = Stage::kChecking;
         job.check.cycles = Cycles(0);
-        w_.key_checker.wait_for_page(job.check, 0, call<&DmaEngine::advance>(this, sequence));
+        w_.key_checker.wait_for_page(job.check, job.check.behind(),
+                                     call<&DmaEngine::advance>(this, sequence));
         return;
       }
       job.bytes = slot.moved;

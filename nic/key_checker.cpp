@@ -163,6 +163,7 @@ bool KeyChecker::translate(KeyCheck& check, Callback retry) {
       check.absent = check.entry.access.allows(AccessFlags::kOnDemand);
       if (check.absent) {
         ++absent_;
+        check.faults_ended = page_faults_.ended();
         return true;
       }
       refuse(check, KeyFault::kNotPresent);
@@ -185,6 +186,7 @@ void KeyChecker::wait_for_page(const KeyCheck& check, std::uint64_t ahead, Callb
   fault.address = VirtualAddress(check.address.value() + done);
   fault.bytes = check.length - done;
   fault.ahead = static_cast<std::uint32_t>(std::min(ahead, kMost));
+  fault.own = check.own;
   page_faults_.raise(fault, check.entry.log_page_size, check.work_request, again);
 }
 

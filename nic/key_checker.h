@@ -86,12 +86,15 @@ struct KeyCheck {
   Cycles cycles;        ///< spent so far since the caller last took the time
   bool missed = false;  ///< a translation had to be fetched
   bool absent = false;  ///< the page behind `pieces` is not there yet: neither pass nor NAK
+  std::uint64_t faults_ended = 0;  ///< PageFaults::ended() when it was found absent
+  bool own = false;                ///< by the lkey of a work request
   std::uint8_t piece_count = 0;
   std::array<Piece, 2> pieces;
 
-  /// Bytes of the whole access behind this part.
+  /// Bytes of the whole access behind this part, as far as it is known.
   std::uint64_t behind() const {
-    return region_length - (address.value() - region_address.value()) - length;
+    const std::uint64_t end = address.value() - region_address.value() + length;
+    return region_length > end ? region_length - end : 0;
   }
   bool decided() const { return state == State::kPass || state == State::kNak; }
 };
@@ -114,6 +117,8 @@ class KeyChecker {
   /// Advances the check up to `until` (kTranslate, or kPass for all of it), pass, NAK or an absent
   /// page. False: an entry has to be fetched; call again when `retry` runs.
   bool run(KeyCheck& check, KeyCheck::State until, Callback retry);
+  /// Whether a page that was absent may have come since; then the check is to be run again.
+  bool is_stale(const KeyCheck& check) const { return check.faults_ended != page_faults_.ended(); }
   /// Has the page fetched that the check found absent; `ahead`: bytes of the message behind the
   /// check's. `again` (may be empty) runs when it is worth running the check again.
   void wait_for_page(const KeyCheck& check, std::uint64_t ahead, Callback again);

@@ -34,6 +34,13 @@ void MessageReceiver::aim(KeyCheck& check, const Packet& packet, const NicQueueP
   check.needs = AccessFlags::kLocalWrite;
 }
 
+bool MessageReceiver::is_inlined(const Packet& packet, const abi::QpContext& context) const {
+  const std::uint64_t before = packet.bth.transport == WireTransport::kUd ? kGrhBytes : 0;
+  return (context.flags & abi::QpContext::kInlineReceive) != 0 && !w_.elided &&
+         starts_message(packet.bth.opcode) && ends_message(packet.bth.opcode) &&
+         before + packet.payload_length.count() <= abi::Cqe::kInlineBytes;
+}
+
 bool MessageReceiver::fits_datagram(const Packet& packet, const NicQueuePair& qp) const {
   return packet.payload_length.count() + kGrhBytes <= w_.pool.at(qp.receive).capacity;
 }
@@ -100,8 +107,7 @@ void MessageReceiver::owe_completion(InboundRequest& request, NicQueuePair& qp,
       request.invalidates = true;
     }
     cqe.byte_count = static_cast<std::uint32_t>(qp.received);
-    const bool short_enough = starts_message(opcode) && qp.received <= abi::Cqe::kInlineBytes;
-    if ((context.flags & abi::QpContext::kInlineReceive) != 0 && short_enough && !w_.elided) {
+    if (is_inlined(packet, context)) {
       cqe.flags |= abi::Cqe::kInlineData;
       std::copy_n(packet.payload(), qp.received, cqe.inline_data.begin());
     }

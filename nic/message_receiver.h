@@ -36,6 +36,8 @@ class MessageReceiver {
   /// Points a check at the part of the receive that byte `done` of the packet goes to. REQUIRES:
   /// claimed, fits.
   void aim(KeyCheck& check, const Packet& packet, const NicQueuePair& qp, std::uint32_t done) const;
+  /// Whether the message, a SEND of one packet, stands in its completion entry.
+  bool is_inlined(const Packet& packet, const abi::QpContext& context) const;
   bool fits_datagram(const Packet& packet, const NicQueuePair& qp) const;
   /// A packet of a SEND or WRITE is accepted.
   void take(InboundRequest& request, NicQueuePair& qp, abi::QpContext& context);

@@ -8,7 +8,8 @@
 namespace rnicsim {
 
 void PageFaultsConfig::describe(Fields& fields) {
-  fields.field("outstanding", outstanding, range(1, 1 << 12),
+  fields.field("outstanding", outstanding,
+               range(1, 512),  // the driver's event queue has 1,024 places
                "page faults that the driver may owe an answer to at once");
   fields.field("latency", latency, range(Time(), Time::ms(100)),
                "time that the firmware works on a fault before it tells the driver");
@@ -73,9 +74,16 @@ void PageFaults::forget(std::uint32_t key_index) {
     if (record.active && record.key_index == key_index) end(record);
 }
 
+void PageFaults::reset() {
+  in_use_ = false;
+  for (Record& record : records_)
+    if (record.active) end(record);
+}
+
 /// Those who wait are called, and then those who found no record.
 void PageFaults::end(Record& record) {
   record.active = false;
+  ++ended_;
   if (--active_ == 0) busy_ += scheduler_.now() - busy_since_;
   std::vector<Callback> waiters;
   waiters.swap(record.waiters);

@@ -4,7 +4,8 @@
 // `outstanding` records, the firmware works on it for `latency`, then an event (event_queue) tells
 // the driver, which puts the pages into the table and writes the fault's number to a doorbell
 // (resume). Whoever has asked for the page is called and looks again. A page has one fault at a
-// time: others who miss it join. Without a free record the access is looked up again when one is.
+// time: others who miss it join. Without a free record the access is looked up again when one is,
+// but for a responder's: there the other side comes again.
 //
 // What an access that faults does meanwhile is its block's matter: the requester takes the packet
 // back and its queue pair waits (nic/requester); so does a queue pair whose READ answer finds its
@@ -51,6 +52,10 @@ class PageFaults {
   void resume(std::uint32_t number);
   /// A region paged on demand comes.
   void expect() { in_use_ = true; }
+  /// The tables are new.
+  void reset();
+  /// How many faults are over: what was looked up when there were fewer may be out of date.
+  std::uint64_t ended() const { return ended_; }
   /// A key goes: who waits for its pages looks again, and finds no key.
   void forget(std::uint32_t key_index);
   /// Whether there ever was such a region; if not, nobody need look for absent pages.
@@ -81,6 +86,7 @@ class PageFaults {
   bool in_use_ = false;
   std::uint32_t active_ = 0;
   std::uint32_t most_ = 0;
+  std::uint64_t ended_ = 0;
   std::uint64_t faults_ = 0;
   std::uint64_t joined_ = 0;
   std::uint64_t full_ = 0;

@@ -104,7 +104,7 @@ bool NicQueuePair::find_message(Psn psn, OutstandingMessage& message) {
   while (at < outstanding.size() && outstanding.at(at).last_psn - psn < 0) ++at;
   if (at < outstanding.size()) {
     message = outstanding.at(at);
-  } else if (!partly_sent(message)) {
+  } else if (!partly_sent(message) || (!started && psn - resumed_at >= 0)) {
     return false;
   }
   return message.first_psn - psn <= 0;

@@ -181,6 +181,8 @@ PacketRef ReadResponder::build(NicQueuePair& qp, const abi::QpContext& context, 
     job.check.key = owed.key;
     job.check.pd = context.pd;
     job.check.address = VirtualAddress(owed.address.value() + owed.offset);
+    job.check.region_address = owed.address;
+    job.check.region_length = owed.length;
     job.check.length = bytes;
     job.check.work_request = owed.id;
     job.check.not_before = w_.key_checker.enter(w_.scheduler.now());

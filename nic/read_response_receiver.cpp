@@ -35,7 +35,6 @@ bool ReadResponseReceiver::take(NicQueuePair& qp, abi::QpContext& context, const
   ++answers_;
   const auto bytes = static_cast<std::uint32_t>(read.atomic ? sizeof(std::uint64_t)
                                                             : packet->payload_length.count());
-  answered_ += Bytes(bytes);
   ++read.next_psn;
   read.asked_again = false;
   const bool ended = read.next_psn - read.last_psn > 0;
@@ -113,7 +112,8 @@ void ReadResponseReceiver::refused(std::uint64_t, DmaEngine::Job& job, KeyFault)
 }
 
 bool ReadResponseReceiver::take_back(DmaEngine::Job& job) {
-  if (w_.selective) return false;
+  // Of a queue pair in error what has come is still written, and nothing is asked for again.
+  if (w_.selective || job.qp->failed) return false;
   if (!std::exchange(job.qp->waits_for_page, true))
     w_.key_checker.wait_for_page(
         job.check, job.check.behind(),
@@ -122,6 +122,7 @@ bool ReadResponseReceiver::take_back(DmaEngine::Job& job) {
 }
 
 void ReadResponseReceiver::part(const DmaEngine::Job& job, std::uint32_t, const KeyCheck& check) {
+  answered_ += Bytes(check.length);
   w_.probe(w_.scheduler.now(), ProbeKind::kPayloadWriteStart, job.id, job.packet->id,
            check.address.value(), check.length);
 }
@@ -137,6 +138,11 @@ bool ReadResponseReceiver::leave_for_page(DmaEngine::Job& job) {
   NicQueuePair& qp = *job.qp;
   OutstandingRead* read = qp.find_read(job.id);
   if (read == nullptr) return true;
+  if (qp.failed || read->local_error != CompletionStatus::kSuccess) {  // since it was taken back
+    --read->scattering;
+    w_.completer.message_failed(qp, job.id, CompletionStatus::kFlushed);
+    return true;
+  }
   abi::QpContext* context =
       w_.contexts.lookup(qp.qpn.value(), call<&ReadResponseReceiver::drain>(this));
   if (context == nullptr) return false;
@@ -146,7 +152,7 @@ bool ReadResponseReceiver::leave_for_page(DmaEngine::Job& job) {
   read->answered = false;
   read->asked_again = true;
   ++qp.scatter_epoch;
-  retransmitter_->page_missing(qp, *context, read->next_psn);
+  retransmitter_->page_missing(qp, *context, read->next_psn, Retransmitter::kAllUnderWay);
   return true;
 }
 

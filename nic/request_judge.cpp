@@ -37,6 +37,10 @@ bool RequestJudge::judge_reliable(InboundRequest& request, NicQueuePair& qp,
     if (!judge_sequence(request, qp, context)) return true;
     request.again = request.verdict == Verdict::kRead;
   }
+  if (request.check_begun && is_send(packet.bth.opcode) && qp.receive == 0) {
+    request.verdict = Verdict::kDrop;  // the queue pair was reset while a page was looked up
+    return true;
+  }
   if (!request.check_begun && !request.again) {
     if (!well_formed(packet, qp, context) || !has_resources(packet, qp, context, false)) {
       w_.messages.fail(request, qp, CompletionStatus::kFlushed);
@@ -253,13 +257,17 @@ bool RequestJudge::judge_page(InboundRequest& request, const NicQueuePair& qp,
 /// memory is found when it is written.
 bool RequestJudge::judge_receive(InboundRequest& request, const NicQueuePair& qp,
                                  const abi::QpContext& context) {
-  if (!w_.key_checker.page_faults().in_use() || context.transport != Transport::kRc) return true;
   const Packet& packet = *request.packet;
+  if (!w_.key_checker.page_faults().in_use() || context.transport != Transport::kRc ||
+      w_.messages.is_inlined(packet, context))
+    return true;
   KeyCheck& check = request.check;
   request.check_begun = true;
   while (request.looked_up < packet.payload_length.count()) {
     if (!std::exchange(request.part_begun, true)) {
+      const Cycles spent = check.cycles;
       check = KeyCheck{};
+      check.cycles = spent;
       check.not_before = w_.key_checker.enter(std::max(request.ready, w_.scheduler.now()));
       check.work_request = packet.work_request;
       check.pd = context.pd;

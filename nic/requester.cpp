@@ -453,10 +453,10 @@ void Requester::done(const DmaEngine::Job& job, Time since) {
 }
 
 /// Gives the port what is complete, in order.
-bool Requester::leave(std::uint64_t, DmaEngine::Job& job) {
+bool Requester::leave(std::uint64_t sequence, DmaEngine::Job& job) {
   NicQueuePair& qp = *job.qp;
   const bool is_void = job.is_void();
-  if (job.absent && !is_void) return leave_for_page(job);
+  if (job.absent && !is_void) return leave_for_page(sequence);
   if (is_void || job.failed != CompletionStatus::kSuccess) {
     if (job.packet) give_up_room(*job.packet);
     if (is_void) return true;
@@ -480,12 +480,20 @@ bool Requester::leave(std::uint64_t, DmaEngine::Job& job) {
 }
 
 /// What was made from the packet on is cut again when the page is there.
-bool Requester::leave_for_page(DmaEngine::Job& job) {
+bool Requester::leave_for_page(std::uint64_t sequence) {
+  const DmaEngine::Job& job = dma_.job(sequence);
   NicQueuePair& qp = *job.qp;
   abi::QpContext* context = w_.contexts.lookup(qp.qpn.value(), call<&Requester::drain>(this));
   if (context == nullptr) return false;
+  Bytes taken_back;
+  for (std::uint64_t i = sequence; i != dma_.next(); ++i) {
+    const DmaEngine::Job& behind = dma_.job(i);
+    if (behind.qp == &qp && behind.packet && !behind.is_void() && behind.message != kRepeated)
+      taken_back += behind.packet->payload_length;
+  }
+  const Psn psn = job.packet->bth.psn;
   give_up_room(*job.packet);
-  retransmitter_->page_missing(qp, *context, job.packet->bth.psn);
+  retransmitter_->page_missing(qp, *context, psn, taken_back);
   return true;
 }
 

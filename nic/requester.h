@@ -18,7 +18,7 @@
 // it is done. Congestion control may have a queue pair wait for its turn, or for its window. In SQD
 // only WQEs that had their turn before are sent, again if need be. A packet of a reliable
 // connection whose payload lies on an absent page (nic/page_faults) is taken back with those behind
-// it, and its queue pair sends nothing until the page is there.
+// it, and its queue pair sends nothing new until the page is there.
 #pragma once
 
 #include <algorithm>
@@ -141,7 +141,7 @@ class Requester : private DmaEngine::Client {
   void issued(const DmaEngine::Job& job) override;
   void done(const DmaEngine::Job& job, Time since) override;
   bool leave(std::uint64_t sequence, DmaEngine::Job& job) override;
-  bool leave_for_page(DmaEngine::Job& job);
+  bool leave_for_page(std::uint64_t sequence);
   void give_up_room(const Packet& packet);
   void drain() { dma_.drain(); }
 

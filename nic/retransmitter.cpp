@@ -152,7 +152,7 @@ void Retransmitter::recover(NicQueuePair& qp) {
 bool Retransmitter::restarts(NicQueuePair& qp, Psn psn) const {
   if (config_.mode != Retransmission::kGoBack0) return false;
   if (!qp.outstanding.empty()) return qp.outstanding.front().first_psn == psn;
-  return qp.started && qp.message_psn == psn;
+  return (qp.started || qp.resumed) && qp.message_psn == psn;
 }
 
 void Retransmitter::again(NicQueuePair& qp, abi::QpContext& context, Psn psn) {
@@ -219,11 +219,13 @@ void Retransmitter::go_back(NicQueuePair& qp, abi::QpContext& context, Psn psn) 
 }
 
 /// Packets before `psn` may still be on their way to the port: they are sent.
-void Retransmitter::page_missing(NicQueuePair& qp, abi::QpContext& context, Psn psn) {
+void Retransmitter::page_missing(NicQueuePair& qp, abi::QpContext& context, Psn psn,
+                                 Bytes taken_back) {
   OutstandingMessage message;
   if (!forget_from(qp, psn, message)) return;
   if (qp.outstanding.empty()) stop_timer(qp);
-  congestion_.took_back(qp);
+  congestion_.took_back(qp, psn, taken_back);
+  if (qp.recovering && psn - qp.recover_until < 0) qp.recover_until = psn;
   put_back(qp, context, psn, message);
   wqe_fetch_->resume(qp.qpn);
 }
@@ -253,6 +255,7 @@ void Retransmitter::put_back(NicQueuePair& qp, abi::QpContext& context, Psn psn,
   qp.send_stopped = false;  // what failed at home is met again
   qp.resumed = true;
   qp.resumed_message = message;
+  qp.resumed_at = psn;
   qp.offset = offset;
   qp.message_psn = message.first_psn;
   context.send_consumer = message.wqe_index;

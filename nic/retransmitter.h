@@ -17,9 +17,9 @@
 // what had been sent when the timeout came, the next one after each, without another timeout. Only
 // timeouts count as retries: a NAK names a PSN once, so it cannot repeat without progress.
 //
-// A packet whose page is absent at home (nic/page_faults) is not sent, or not written, and what
-// follows it neither: the queue pair is put back to its PSN and goes on when the page is there.
-// That is no retry: nothing was lost.
+// A request whose page is absent at home (nic/page_faults) is not sent, and what follows it
+// neither; a READ answer is not written and counts as not received. The queue pair is put back to
+// its PSN and goes on when the page is there. That is no retry: nothing was lost.
 //
 // Approximates: the mode is this NIC's own, no vendor's protocol; the wire format is IBTA's. The
 // timeout is exact (IBTA allows up to 4 times as long); one deadline entry a
@@ -88,7 +88,10 @@ class Retransmitter {
   /// The responder was not ready to receive `psn`.
   void not_ready(NicQueuePair& qp, abi::QpContext& context, Psn psn, std::uint8_t timer);
   /// The page of the packet or READ answer `psn` is absent at home.
-  void page_missing(NicQueuePair& qp, abi::QpContext& context, Psn psn);
+  /// `taken_back`: payload of requests from there on that has not left.
+  void page_missing(NicQueuePair& qp, abi::QpContext& context, Psn psn, Bytes taken_back);
+  /// They have left, and are made again.
+  static constexpr Bytes kAllUnderWay{~std::uint64_t{0}};
   /// It may be there.
   void page_is_here(std::uint64_t qpn);
   /// go_back_0: `psn` is the first of the oldest message, which the responder wants once more.

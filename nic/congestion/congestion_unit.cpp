@@ -108,10 +108,13 @@ void CongestionUnit::went_back(NicQueuePair& qp) {
   algorithm_->lost(*qp.flow);
 }
 
-void CongestionUnit::took_back(NicQueuePair& qp) {
+void CongestionUnit::took_back(NicQueuePair& qp, Psn psn, Bytes payload) {
   if (qp.flow == nullptr) return;
-  qp.flow->sent = qp.flow->acked;
-  qp.flow->marks.clear();
+  CongestionFlow& flow = *qp.flow;
+  flow.sent -= std::min(payload.count(), flow.in_flight());
+  std::size_t before = flow.marks.size();
+  while (before != 0 && flow.marks.at(before - 1).psn - psn >= 0) --before;
+  flow.marks.truncate(before);
 }
 
 void CongestionUnit::forget(NicQueuePair& qp) {

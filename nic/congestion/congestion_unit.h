@@ -77,8 +77,8 @@ class CongestionUnit : public ParsedPacketSink {
   }
   /// All that is not acknowledged is sent again.
   void went_back(NicQueuePair& qp);
-  /// What has not left yet is made again later: nothing was lost.
-  void took_back(NicQueuePair& qp);
+  /// `payload` from `psn` on is made again later: nothing was lost.
+  void took_back(NicQueuePair& qp, Psn psn, Bytes payload);
   /// Something is sent again alone.
   void lost(NicQueuePair& qp) {
     if (qp.flow != nullptr) algorithm_->lost(*qp.flow);

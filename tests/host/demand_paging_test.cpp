@@ -116,6 +116,21 @@ TEST_CASE(
   CHECK(brought[1].first == resumed[0].first + Time::ns(3 * 240));
 }
 
+TEST_CASE("of a work request of this side everything is brought in before the NIC is told") {
+  Bench bench;
+  bench.run([&](CpuTask& task) {
+    bench.host.nic.event(abi::EventType::kPageFault, 5,
+                         {bench.region.rkey, VirtualAddress(bench.buffer.value() + 10 * kPage),
+                          kPage, 7 * kPage, true});
+    task.sleep_until(task.now() + 1_ms);
+    for (std::uint64_t page = 9; page <= 18; ++page)
+      CHECK(bench.has(page) == (page >= 10 && page < 18));
+  });
+  REQUIRE(bench.resumed().size() == 1);
+  CHECK(bench.metric("pages_faulted") == 8);
+  CHECK(bench.metric("pages_ahead") == 0);
+}
+
 TEST_CASE("faults are handled one after the other; pages that are here already cost nothing more") {
   Bench bench;
   bench.run([&](CpuTask& task) {

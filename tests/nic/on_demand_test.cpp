@@ -23,8 +23,9 @@ test::RegionOptions on_demand() {
 
 /// Region 3 has 8 pages, none of them here; the test is the driver.
 struct Bench : test::RcBench {
-  explicit Bench(const test::BenchOptions& options = {})
-      : RcBench(options, test::reliable(), on_demand()) {
+  explicit Bench(const test::BenchOptions& options = {},
+                 const test::QpOptions& qp = test::reliable())
+      : RcBench(options, qp, on_demand()) {
     driver().add_eq(EventQueue::kAsyncEqn);
     driver().write_command(abi::CommandOpcode::kEnableKey, kRegion);
     *driver().at(driver().command_queue + 2) = 1;  // its modifier
@@ -303,4 +304,86 @@ TEST_CASE("pages that were absent are found in the cache from their second use o
   const std::size_t walks = bench.reads_of(DmaPurpose::kTranslationTable).size();
   bench.give({bench.write_only(101, 16, 1000)});
   CHECK(bench.reads_of(DmaPurpose::kTranslationTable).size() == walks);
+}
+
+TEST_CASE("answers that waited for one page cause one fault, however many they are") {
+  Bench bench;
+  bench.set_page(0, true);
+  bench.give({bench.read_request(100, 3 * 1024, 5 * 1024)});
+  CHECK(bench.said() == "RDMA READ response First 100; ");
+  CHECK(bench.faults() == "4096+1024+3072 ");
+  bench.bring_in(1);
+  CHECK(bench.faults().empty());
+  CHECK(bench.said() ==
+        "RDMA READ response Middle 101; RDMA READ response Middle 102; RDMA READ response Middle "
+        "103; RDMA READ response Last 104; ");
+}
+
+TEST_CASE("a READ that has failed at home waits for no page, and its queue pair is flushed") {
+  Bench bench;
+  bench.set_page(0, true);
+  test::MiniDriver::Write w = bench.work(WqeOpcode::kRdmaRead, 0, 0);
+  w.gather = {{bench.region.start, 1024, MemoryKey(9, 1)},
+              {bench.region.start + kPage, 1024, bench.region.key}};
+  bench.post(w);
+  bench.write(0, 8);
+  bench.ring();
+  bench.said();
+  bench.give({bench.answer(Opcode::kReadResponseFirst, 100, 1024),
+              bench.answer(Opcode::kReadResponseLast, 101, 1024)});
+  if (!bench.faults().empty()) bench.bring_in(1);
+  CHECK(bench.completions() == "0:4 1:5 ");
+}
+
+TEST_CASE("a queue pair in error still writes what has come, and blames the right work request") {
+  Bench bench;
+  bench.read(kPage, 1024);
+  bench.write(0, 8);
+  bench.set_page(0, true);
+  bench.ring();
+  bench.said();
+  bench.give({bench.nak(101, NakCode::kRemoteAccessError)});
+  CHECK(bench.completions() == "0:10 1:5 ");  // no answer to the READ came before it
+}
+
+TEST_CASE("a SEND that stands in its completion entry needs no page") {
+  test::QpOptions qp = test::reliable();
+  qp.inline_receive = true;
+  Bench bench({}, qp);
+  bench.post_receive(16, 4000);
+  bench.driver().ring(Qpn(1));
+  bench.give({bench.request(Opcode::kSendOnly, Psn(100), 20)});
+  CHECK(bench.said() == "Acknowledge 100 1f/1; ");
+  CHECK(bench.faults().empty());
+  CHECK(bench.completions() == "R0:0 ");
+}
+
+TEST_CASE("by go-back-0 a message that waits for its page may be asked for from its beginning") {
+  test::BenchOptions options;
+  options.nic.retransmitter.mode = Retransmission::kGoBack0;
+  Bench bench(options);
+  bench.set_page(0, true);
+  bench.write(1024, 5 * 1024);
+  bench.ring();
+  CHECK(bench.said() == "RDMA WRITE First 100; RDMA WRITE Middle 101; RDMA WRITE Middle 102; ");
+  bench.give({bench.ack(100)});
+  bench.give({bench.nak(100, NakCode::kPsnSequenceError)});
+  CHECK(bench.said().empty());
+  CHECK(bench.faults() == "4096+1024+1024 ");
+  bench.bring_in(1);
+  CHECK(bench.said() ==
+        "RDMA WRITE First 100; RDMA WRITE Middle 101; RDMA WRITE Middle 102; RDMA WRITE Middle "
+        "103; RDMA WRITE Last 104; ");
+}
+
+TEST_CASE("a queue pair that is reset while it waits begins anew") {
+  Bench bench;
+  bench.write(16, 1000);
+  bench.ring();
+  CHECK(bench.faults() == "16+1000+0 ");
+  REQUIRE(bench.driver().modify_qp(Qpn(1), QpState::kErr) == abi::CommandStatus::kOk);
+  CHECK(bench.completions() == "0:5 ");
+  bench.bring_in(0);
+  CHECK(bench.said().empty());
+  CHECK(bench.host.nic.idle());
 }

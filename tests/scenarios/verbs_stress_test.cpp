@@ -65,8 +65,13 @@ TEST_CASE("Mixed operations on memory paged on demand have that effect, with and
   check_retransmissions(stress::paged, 1, 8);
 }
 
+TEST_CASE("Of a queue pair that fails on memory paged on demand each request completes once, too") {
+  check_retransmissions(stress::paged_failing, 1, 10);
+}
+
 TEST_CASE("Mixed operations on memory paged on demand, many seeds", "[long]") {
   check_retransmissions(stress::paged, 1000, 1150);
+  check_retransmissions(stress::paged_failing, 1000, 1150);
 }
 
 TEST_CASE("Mixed operations over InfiniBand, many seeds", "[long]") {

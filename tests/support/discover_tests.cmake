@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Writes a ctest entry for each test case of EXECUTABLE to OUTPUT; cases tagged [long] carry the
-# label `long` (which Catch2's own catch_discover_tests cannot give).
+# label `long` (which Catch2's own catch_discover_tests cannot give) and begin before the others, so
+# that no core waits for one at the end.
 cmake_minimum_required(VERSION 3.25)
 
 # What a list of CMake's must not hold has a stand-in while it is in one.
@@ -34,7 +35,7 @@ set(script "")
 foreach(name IN LISTS names)
   set(properties "WORKING_DIRECTORY [==[${DIRECTORY}]==]")
   if(name IN_LIST long_names)
-    string(APPEND properties " LABELS long")
+    string(APPEND properties " LABELS long COST 100")
   endif()
   # The characters that mean something in Catch2's language of test names.
   string(REGEX REPLACE "([\\,\"${opening}${closing}])" "\\\\\\1" pattern "${name}")

@@ -27,9 +27,10 @@ changed_sources() {
     git ls-files --others --exclude-standard -- '*.h' '*.cpp'; } | sort -u
 }
 
+# format_is_clean JOBS
 format_is_clean() {
   local report
-  report="$(our_sources | xargs -r clang-format --dry-run -Werror 2>&1 |
+  report="$(our_sources | xargs -r -P "$1" -n 50 clang-format --dry-run -Werror 2>&1 |
     sed -nE 's/^([^:]+):.*\[-Wclang-format-violations\]$/\1/p' | sort -u)"
   [[ -n "$report" ]] || return 0
   echo "clang-format -i would change:"
@@ -38,10 +39,9 @@ format_is_clean() {
 }
 
 # tidy_is_clean JOBS reads file names from stdin. A header is seen through the source of its name,
-# or through the test of its name when it has none.
+# or through the test of its name when it has none. Needs the precompiled headers of clang's build.
 tidy_is_clean() {
-  [[ -e build/fuzz/build.ninja ]] || cmake --preset fuzz >build/fuzz.log 2>&1 </dev/null ||
-    { tail -n 20 build/fuzz.log && return 1; }
+  build sanitize rnicsim_model rnicsim_test_headers || return 1
   local file candidate sources=()
   while read -r file; do
     candidate="$file"
@@ -53,5 +53,5 @@ tidy_is_clean() {
   done
   ((${#sources[@]})) || return 0
   printf '%s\0' "${sources[@]}" | sort -zu |
-    xargs -0 -P "$1" -n 1 clang-tidy -p build/fuzz --quiet 2>/dev/null
+    xargs -0 -P "$1" -n 1 clang-tidy -p build/sanitize --quiet 2>/dev/null
 }

@@ -56,40 +56,48 @@ struct Bench : ReceiveMerger::Client {
 
 }  // namespace
 
-TEST_CASE("segments that follow each other become one, up to what ends them") {
+TEST_CASE("segments that follow each other become one, up to a push") {
   Bench bench;
-  SECTION("a push") {
-    for (std::uint32_t i = 0; i < 3; ++i)
-      CHECK(bench.take(bench.segment(i * 1460, 1460, 1000, i == 2)));
-    REQUIRE(bench.out.size() == 1);
-    CHECK(bench.out[0].length == 3 * 1460);
-    CHECK(bench.out[0].segments == 3);
-  }
-  SECTION("a short one") {
-    CHECK(bench.take(bench.segment(0, 1460)));
-    CHECK(bench.take(bench.segment(1460, 100)));
-    REQUIRE(bench.out.size() == 1);
-    CHECK(bench.out[0].length == 1560);
-  }
-  SECTION("one that does not follow, which begins anew") {
-    CHECK(bench.take(bench.segment(0, 1460)));
-    CHECK(bench.take(bench.segment(1460, 1460)));
-    CHECK(bench.take(bench.segment(5000, 1460)));
-    REQUIRE(bench.out.size() == 1);
-    CHECK(bench.out[0].segments == 2);
-    CHECK_FALSE(bench.merger.idle());
-  }
-  SECTION("one that cannot be merged, which stays behind them") {
-    CHECK(bench.take(bench.segment(0, 1460)));
-    CHECK_FALSE(bench.take(bench.segment(1460, 1460), false));
-    REQUIRE(bench.out.size() == 1);
-    CHECK(bench.merger.idle());
-  }
-  SECTION("nothing: what carries no data, or ends at once, does not wait") {
-    CHECK_FALSE(bench.take(bench.segment(0, 0)));
-    CHECK_FALSE(bench.take(bench.segment(0, 1460, 1000, true)));
-    CHECK(bench.out.empty());
-  }
+  for (std::uint32_t i = 0; i < 3; ++i)
+    CHECK(bench.take(bench.segment(i * 1460, 1460, 1000, i == 2)));
+  REQUIRE(bench.out.size() == 1);
+  CHECK(bench.out[0].length == 3 * 1460);
+  CHECK(bench.out[0].segments == 3);
+  CHECK(bench.merger.idle());
+}
+
+TEST_CASE("a short segment is the last of those that are merged") {
+  Bench bench;
+  CHECK(bench.take(bench.segment(0, 1460)));
+  CHECK(bench.take(bench.segment(1460, 100)));
+  REQUIRE(bench.out.size() == 1);
+  CHECK(bench.out[0].length == 1560);
+}
+
+TEST_CASE("a segment that does not follow begins anew") {
+  Bench bench;
+  CHECK(bench.take(bench.segment(0, 1460)));
+  CHECK(bench.take(bench.segment(1460, 1460)));
+  CHECK(bench.take(bench.segment(5000, 1460)));
+  REQUIRE(bench.out.size() == 1);
+  CHECK(bench.out[0].segments == 2);
+  CHECK_FALSE(bench.merger.idle());
+}
+
+TEST_CASE("a segment that cannot be merged stays behind those of its flow") {
+  Bench bench;
+  CHECK(bench.take(bench.segment(0, 1460)));
+  CHECK_FALSE(bench.take(bench.segment(1460, 1460), false));
+  REQUIRE(bench.out.size() == 1);
+  CHECK(bench.merger.idle());
+}
+
+TEST_CASE("what carries no data, or ends at once, does not wait") {
+  Bench bench;
+  CHECK_FALSE(bench.take(bench.segment(0, 0)));
+  CHECK_FALSE(bench.take(bench.segment(0, 1460, 1000, true)));
+  CHECK(bench.out.empty());
+  CHECK(bench.merger.idle());
 }
 
 TEST_CASE("a merged segment waits no longer than its time after the first") {

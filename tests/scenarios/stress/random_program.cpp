@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tests/scenarios/stress/mismatch.h"
+#include "tests/support/metric_recorder.h"
 
 namespace rnicsim::stress {
 
@@ -29,6 +30,9 @@ void RandomProgram::run() {
   model_.judge_memory(servers_);
   if (!servers_.system.idle()) mismatch("something is still under way");
   for (const std::string& fault : servers_.system.conservation_faults()) mismatch(fault);
+  for (Side* side : {&servers_.a, &servers_.b})
+    if (s_.on_demand && test::metrics_of(side->server.host->driver(0)).at("page_faults") == 0)
+      mismatch("no page was absent at ", side->server.name);
 }
 
 void RandomProgram::work(CpuTask& task, Side& side) {

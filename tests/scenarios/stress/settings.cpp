@@ -98,6 +98,17 @@ Settings unreliable(std::uint64_t seed, bool repeats) {
   return s;
 }
 
+/// Some drivers bring in what was asked for and nothing else, and some NICs can owe few faults.
+Settings on_demand(Settings s) {
+  Random random(seed_for(s.seed, "paged"));
+  s.on_demand = true;
+  for (HostSpec& host : s.scenario.hosts) {
+    host.config.driver.fault_ahead = Bytes(one_of(random, {0, 8192, 1 << 22}));
+    host.nics[0].config.page_faults.outstanding = one_of(random, {1, 2, 64});
+  }
+  return s;
+}
+
 }  // namespace
 
 bool Settings::has_fault(FaultKind kind) const {
@@ -119,18 +130,6 @@ Settings with_faults(std::uint64_t seed) {
   // Where a message must come through at one go a few losses more exhaust its retries.
   const Retransmission mode = s.scenario.hosts[0].nics[0].config.retransmitter.mode;
   vary_faults(random, s.scenario, mode == Retransmission::kGoBack0 ? 0.003 : 0.01, true);
-  return s;
-}
-
-/// Some drivers bring in what was asked for and nothing else, and some NICs can owe few faults.
-Settings paged(std::uint64_t seed) {
-  Settings s = seed % 2 == 0 ? mixed(seed) : with_faults(seed);
-  Random random(seed_for(s.seed, "paged"));
-  s.on_demand = true;
-  for (HostSpec& host : s.scenario.hosts) {
-    host.config.driver.fault_ahead = Bytes(one_of(random, {0, 8192, 1 << 22}));
-    host.nics[0].config.page_faults.outstanding = one_of(random, {1, 2, 64});
-  }
   return s;
 }
 
@@ -169,6 +168,12 @@ Settings failing(std::uint64_t seed) {
   }
   return s;
 }
+
+Settings paged(std::uint64_t seed) {
+  return on_demand(seed % 2 == 0 ? mixed(seed) : with_faults(seed));
+}
+
+Settings paged_failing(std::uint64_t seed) { return on_demand(failing(seed)); }
 
 Settings unreliable(std::uint64_t seed) { return unreliable(seed, false); }
 

@@ -58,6 +58,8 @@ Settings over_infiniband(std::uint64_t seed);
 Settings failing(std::uint64_t seed);
 /// All kinds, every other program over a cable with faults, on memory that is paged on demand.
 Settings paged(std::uint64_t seed);
+/// As `failing`, on memory that is paged on demand.
+Settings paged_failing(std::uint64_t seed);
 /// UC and UD over a cable that loses, damages and delays packets.
 Settings unreliable(std::uint64_t seed);
 /// The same where packets also come twice and out of order.
