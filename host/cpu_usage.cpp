@@ -55,8 +55,8 @@ void CpuUsage::report(const MetricScope& scope) const {
       plane.time(category.name, entries_[p][c].time, category.text);
       plane.child(category.name).cycles("cycles", entries_[p][c].cycles, category.text);
     }
-    if (!kernel) continue;
-    plane.count("system_calls", system_calls_[p], "system calls of programs on sockets");
+    if (system_calls_[0] + system_calls_[1] == 0) continue;
+    plane.count("system_calls", system_calls_[p], "system calls on sockets and event channels");
     plane.count("context_switches", context_switches_[p], "times a program slept and came back");
   }
   scope.count("copies", copies_, "times a CPU copied payload");

@@ -61,8 +61,8 @@ class CpuUsage {
   }
 
   /// Under `scope` (".cpu"): <plane>.busy, <plane>.<category>, <plane>.<category>.cycles, copies,
-  /// copied_bytes; and if the kernel's network path ran, its categories, <plane>.system_calls and
-  /// <plane>.context_switches.
+  /// copied_bytes; if the kernel's network path ran, its categories; if programs called the kernel
+  /// for sockets or events, <plane>.system_calls and <plane>.context_switches.
   void report(const MetricScope& scope) const;
 
  private:

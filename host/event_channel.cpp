@@ -12,12 +12,14 @@ void EventChannel::deliver(const DeviceEvent& event, Time now) {
 }
 
 std::optional<DeviceEvent> EventChannel::poll(CpuTask& task) {
+  task.core().usage().add_system_call(plane_);
   task.run(plane_, CpuCategory::kSyscall, syscall_);
   if (events_.empty()) return std::nullopt;
   return events_.take();
 }
 
 DeviceEvent EventChannel::wait(CpuTask& task) {
+  task.core().usage().add_system_call(plane_);
   task.run(plane_, CpuCategory::kSyscall, syscall_);
   Scheduler& scheduler = task.core().scheduler();
   while (events_.empty()) {
@@ -26,6 +28,7 @@ DeviceEvent EventChannel::wait(CpuTask& task) {
     scheduler.hold();
     while (!sleeper.woken) task.block();
     scheduler.release();
+    task.core().usage().add_context_switch(plane_);
     task.run(plane_, CpuCategory::kSyscall, config_.context_switch);
   }
   return events_.take();

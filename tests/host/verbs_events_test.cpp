@@ -86,6 +86,8 @@ TEST_CASE("A sleeping program wakes after interrupt, handler, wake-up and contex
     s.at(arrival, [&] { s.host.nic.deliver(s.pair->qpn(), cqe); });
     const Time busy = s.host.core.busy();
     REQUIRE(s.host.verbs.get_cq_event(task, s.channel) == s.events_cq);
+    REQUIRE(s.host.usage.system_calls(CpuPlane::kData) == 1);
+    REQUIRE(s.host.usage.context_switches(CpuPlane::kData) == 1);
     // 300 ns and 1,400 cycles into the handler, 350 for the entry, 1 us to wake, 3,500 to switch.
     REQUIRE((task.now() - arrival).ps() == (6550_ns).ps());
     // Asleep the core did nothing: the system call and the 210 cycles of arming besides.
