@@ -342,8 +342,13 @@ TEST_CASE("a queue pair in error still writes what has come, and blames the righ
   bench.set_page(0, true);
   bench.ring();
   bench.said();
-  bench.give({bench.nak(101, NakCode::kRemoteAccessError)});
-  CHECK(bench.completions() == "0:10 1:5 ");  // no answer to the READ came before it
+  bench.give({bench.answer(Opcode::kReadResponseOnly, 100, 1024),
+              bench.nak(101, NakCode::kRemoteAccessError)});
+  CHECK(bench.faults() == "4096+1024+0 ");
+  CHECK(bench.completions().empty());
+  bench.bring_in(1);
+  CHECK(bench.completions() == "0:0 1:10 ");
+  CHECK(bench.holds(kPage, 100, 1024));
 }
 
 TEST_CASE("a SEND that stands in its completion entry needs no page") {
