@@ -114,11 +114,11 @@ struct AtomicSegment {
   static AtomicSegment read(ByteView at);
 };
 
-/// 32 B, behind the control segment of an unreliable datagram: the address vector. 0: qkey(32);
-/// 4: qpn(32); 8: IPv4(32); 12: udp source port(16) dscp(8) service level(8); 16: MAC(48); 22:
-/// LID(16). Of InfiniBand the last two of these, of RoCE the others.
+/// 48 B, as long as mlx5's, behind the control segment of an unreliable datagram: the address
+/// vector. 0: qkey(32); 4: qpn(32); 8: IPv4(32); 12: udp source port(16) dscp(8) service level(8);
+/// 16: MAC(48); 22: LID(16). Of InfiniBand the last two of these, of RoCE the others.
 struct DatagramSegment {
-  static constexpr std::uint32_t kBytes = 32;
+  static constexpr std::uint32_t kBytes = 48;
   std::uint32_t qkey = 0;
   Qpn qpn;
   Ipv4Address ip;

@@ -110,7 +110,7 @@ TEST_CASE("A datagram has its address vector before its data") {
   b.request.remote_qpn = Qpn(0x77);
   b.request.remote_qkey = 0x11111111;
   REQUIRE(b.build(Op::kSendImm, 1) == Errno::kOk);
-  REQUIRE(b.head().segments == 4);
+  REQUIRE(b.head().segments == 5);
   const abi::DatagramSegment to = abi::DatagramSegment::read(b.wqe.bytes + 16);
   REQUIRE(to.qkey == 0x11111111);
   REQUIRE(to.qpn == Qpn(0x77));
@@ -118,7 +118,26 @@ TEST_CASE("A datagram has its address vector before its data") {
   REQUIRE(to.udp_source_port == 49152);
   REQUIRE(to.dscp == 26);
   REQUIRE(to.mac == abi::MacAddress{2, 0, 0, 0, 0, 9});
-  REQUIRE(abi::DataSegment::read(b.wqe.bytes + 48).byte_count == 8);
+  REQUIRE(abi::DataSegment::read(b.wqe.bytes + 64).byte_count == 8);
+}
+
+/// Kalia et al., "Design guidelines for high performance RDMA systems" (ATC 2016), 2.2.2 and 5.3.2.
+TEST_CASE("Before inline data stand 36 B of a WRITE and 68 B of a datagram, as on a ConnectX") {
+  Builder b;
+  b.request.inline_data = true;
+  const auto length_of = [&](Op opcode, std::uint32_t bytes) {
+    b.list[0].length = bytes;
+    REQUIRE(b.build(opcode, 1) == Errno::kOk);
+    return b.wqe.length;
+  };
+  CHECK(length_of(Op::kRdmaWrite, 28) == abi::kWqeBlockBytes);
+  CHECK(length_of(Op::kRdmaWrite, 29) == abi::kWqeBlockBytes + abi::kSegmentBytes);
+  b.queue.transport = Transport::kUd;
+  CHECK(length_of(Op::kSend, 1) == 68 + 12);
+  CHECK(length_of(Op::kSend, 12) == 68 + 12);
+  CHECK(length_of(Op::kSend, 13) == 68 + 28);
+  CHECK(abi::kWqeBlockBytes == 64);
+  CHECK(abi::kSendDoorbell == 0x800);
 }
 
 TEST_CASE("A transport has the opcodes that IBTA gives it") {

@@ -275,7 +275,7 @@ TEST_CASE("A datagram's address vector has the documented bytes") {
   segment.mac = {0x02, 0, 0, 0, 0x0b, 0x0c};
   segment.lid = 0xd1d2;
   segment.service_level = 11;
-  check_image(segment, image(32, {{0, {1, 2, 3, 4, 0, 0x11, 0x12, 0x13, 10, 0, 1, 2}},
+  check_image(segment, image(48, {{0, {1, 2, 3, 4, 0, 0x11, 0x12, 0x13, 10, 0, 1, 2}},
                                   {12, {0xc1, 0x23, 26, 11}},
                                   {16, {2, 0, 0, 0, 0x0b, 0x0c, 0xd1, 0xd2}}}));
 }
