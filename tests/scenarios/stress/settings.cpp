@@ -169,8 +169,11 @@ Settings failing(std::uint64_t seed) {
   return s;
 }
 
+/// Faults are mended one after the other, so an answer may take longer.
 Settings paged(std::uint64_t seed) {
-  return on_demand(seed % 2 == 0 ? mixed(seed) : with_faults(seed));
+  Settings s = on_demand(seed % 2 == 0 ? mixed(seed) : with_faults(seed));
+  s.ack_timeout = 8;
+  return s;
 }
 
 Settings paged_failing(std::uint64_t seed) { return on_demand(failing(seed)); }
