@@ -159,6 +159,7 @@ class FrameReader {
   const char* read_segment() {
     TcpHeader header;
     if (const char* error = TcpHeader::read(next_, left_, header)) return error;
+    if (header.bytes() > TcpHeader::kMaxBytes) return "TCP options that leave no room for padding";
     packet_.icrc = load_be16(next_ + TcpHeader::kChecksumOffset);
     skip(static_cast<std::size_t>(next_[12] >> 4) * 4);
     packet_.become_tcp(header, Bytes(left_), false);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/byte_order.h"
@@ -132,4 +134,23 @@ TEST_CASE("A router's hands leave a segment's checksum right") {
   packet->ipv4.ttl = 60;
   packet->ipv4.ecn = Ecn::kCongestion;
   CHECK(icrc_ok(*packet));
+}
+
+TEST_CASE("A frame whose options fill the header without padding is refused") {
+  PacketPool pool;
+  TcpHeader options = header();
+  options.has_timestamps = true;
+  options.sack_blocks = 3;
+  auto frame = frame_of(*make(pool, options, 0));
+  // MSS, timestamps and three SACK blocks: 40 B, as many as there can be.
+  std::vector<std::uint8_t> full(40, 0);
+  const std::vector<std::pair<std::size_t, std::vector<std::uint8_t>>> parts = {
+      {0, {2, 4, 5, 180}}, {4, {8, 10}}, {14, {5, 26}}};
+  for (const auto& [at, bytes] : parts)
+    std::copy(bytes.begin(), bytes.end(), full.begin() + static_cast<std::ptrdiff_t>(at));
+  std::copy(full.begin(), full.end(), frame.begin() + 14 + 20 + 20);
+  const PacketRef back = pool.create();
+  const char* error = read_frame(frame.data(), frame.size(), *back);
+  REQUIRE(error != nullptr);
+  CHECK(std::string(error).find("padding") != std::string::npos);
 }
