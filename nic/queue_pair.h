@@ -158,7 +158,7 @@ struct NicQueuePair {
   bool started = false;         ///< a packet of it has been made
   bool resumed = false;         ///< `resumed_message` goes on at `offset` when it has been fetched
   OutstandingMessage resumed_message;
-  Psn resumed_at;  ///< its packets before have been sent
+  Psn resumed_at;                 ///< its packets before have been sent
   bool queued = false;            ///< stands in the transmit scheduler
   Time turn_due = Time::never();  ///< when it may send, if that is still to come
   std::uint8_t priority = 0;      ///< at the port, of the last packet made
