@@ -86,7 +86,8 @@ class KernelBench {
   }
   /// Opens both hosts, connects A to B, and lets the connection settle for a millisecond; then each
   /// side's program goes on. On core `core` of each.
-  void connect(Talk client, Talk server, const SocketOptions& options = {}, unsigned core = 0) {
+  void connect(const Talk& client, const Talk& server, const SocketOptions& options = {},
+               unsigned core = 0) {
     start(b.cores[core], [=](CpuTask& task) {
       b.driver.bring_up(task);
       b.network.open(task, b.address);

@@ -23,7 +23,7 @@ inline TcpBenchConfig plain_tcp() {
 }
 
 /// Loses the segments of `from` that begin at one of these positions, the first time.
-inline TcpBench::Policy lose_once(char from, std::vector<std::uint32_t> positions) {
+inline TcpBench::Policy lose_once(char from, const std::vector<std::uint32_t>& positions) {
   return [from, positions](const TcpEnd& end, const TcpSegment& segment) {
     TcpFate fate;
     const auto position = static_cast<std::uint32_t>(segment.header.sequence - end.initial);
