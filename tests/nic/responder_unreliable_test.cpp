@@ -7,7 +7,6 @@
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
-using test::BenchOptions;
 using test::QpOptions;
 using test::RcBench;
 using test::reliable;

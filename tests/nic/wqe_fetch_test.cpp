@@ -14,7 +14,6 @@ using namespace rnicsim::literals;
 using test::BenchOptions;
 using test::kReadLatency;
 using test::MiniDriver;
-using test::with_mtu;
 using Bench = test::SenderBench;
 
 namespace {
@@ -253,7 +252,7 @@ void post_in_lines(Bench& bench, const std::vector<Line>& lines) {
 }
 
 /// Every WQE is sent once, with its own bytes; so many came without a fetch.
-void check_sent(Bench& bench, std::vector<std::uint32_t> expected, std::uint64_t whole,
+void check_sent(Bench& bench, const std::vector<std::uint32_t>& expected, std::uint64_t whole,
                 std::uint64_t broken) {
   std::vector<std::uint32_t> sent;
   for (const PacketRef& packet : bench.wire.packets) {
