@@ -167,7 +167,8 @@ bool EthernetChannel::read_segment(const abi::EthernetReceiveCompletion& entry,
     left -= buffer->length;
     offset = 0;
   }
-  const bool checked = (entry.flags & abi::EthernetReceiveCompletion::kChecksumGood) != 0;
+  const bool checked = parts_.config.checksum_offload &&
+                       (entry.flags & abi::EthernetReceiveCompletion::kChecksumGood) != 0;
   const std::size_t tcp_at = headers.bytes() - headers.tcp.bytes();
   if (left != 0 || (!checked && !checksum_is_good(headers, buffers, image.data() + tcp_at)))
     return false;
