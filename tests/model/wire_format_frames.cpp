@@ -7,52 +7,15 @@
 // Usage: wire_format_frames FILE. Classic pcap with nanosecond times, Ethernet, no FCS.
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "model/byte_order.h"
-#include "model/frame.h"
 #include "model/icrc.h"
 #include "model/packet.h"
+#include "tests/support/frame_file.h"
 
 namespace rnicsim {
 namespace {
-
-class Capture {
- public:
-  explicit Capture(const std::string& path) : file_(path, std::ios::binary) {
-    std::vector<std::uint8_t> header(24, 0);
-    store_le32(&header[0], 0xa1b23c4d);  // nanoseconds
-    store_le16(&header[4], 2);           // version 2.4
-    store_le16(&header[6], 4);
-    store_le32(&header[16], 65535);  // snapshot length
-    store_le32(&header[20], 1);      // LINKTYPE_ETHERNET
-    put(header);
-  }
-  void add(const Packet& packet) {
-    write_frame(packet, frame_);
-    std::vector<std::uint8_t> header(16, 0);
-    store_le32(&header[4], ++count_);  // frame n at n ns
-    store_le32(&header[8], static_cast<std::uint32_t>(frame_.size()));
-    store_le32(&header[12], static_cast<std::uint32_t>(frame_.size()));
-    put(header);
-    put(frame_);
-  }
-  bool close() {
-    file_.close();
-    return !file_.fail();
-  }
-
- private:
-  void put(const std::vector<std::uint8_t>& bytes) {
-    file_.write(reinterpret_cast<const char*>(bytes.data()),
-                static_cast<std::streamsize>(bytes.size()));
-  }
-  std::ofstream file_;
-  std::vector<std::uint8_t> frame_;
-  std::uint32_t count_ = 0;
-};
 
 class Frames {
  public:
@@ -77,7 +40,7 @@ class Frames {
     for (std::uint64_t i = 0; !elided && i < length; ++i)
       packet->payload()[i] = static_cast<std::uint8_t>(31 * i + psn);
     seal_icrc(*packet);
-    capture_.add(*packet);
+    add(*packet);
   }
 
   void answer(Aeth aeth, std::uint32_t psn) {
@@ -88,7 +51,7 @@ class Frames {
     packet->bth.psn = Psn(psn);
     packet->aeth = aeth;
     seal_icrc(*packet);
-    capture_.add(*packet);
+    add(*packet);
   }
 
   /// As a switch under load leaves it: everything that the ICRC must not cover has changed.
@@ -105,7 +68,7 @@ class Frames {
     packet->ipv4.ecn = Ecn::kCongestion;
     packet->ipv4.ttl = 61;
     packet->bth.fecn = true;
-    capture_.add(*packet);
+    add(*packet);
   }
 
   /// Every opcode that a transport defines, the number of the opcode byte being the PSN, and one
@@ -125,14 +88,14 @@ class Frames {
       packet->bth.opcode = opcode;
       fill(*packet, byte);
       seal_icrc(*packet);
-      capture_.add(*packet);
+      add(*packet);
     }
     if (!packet->has_grh()) return;  // IPv4 has its identification in the ICRC
     packet->ipv4.dscp = 10;
     packet->ipv4.ecn = Ecn::kCongestion;
     packet->ipv4.ttl = 61;
     packet->ipv4.identification = ++identification_;
-    capture_.add(*packet);
+    add(*packet);
   }
 
   void tagged(LinkLayer link_layer, IpVersion ip_version, GidKind gids, VlanTag tag) {
@@ -147,7 +110,7 @@ class Frames {
     packet->bth.opcode = static_cast<Opcode>(kWriteOnlyImm);
     fill(*packet, kWriteOnlyImm);
     seal_icrc(*packet);
-    capture_.add(*packet);
+    add(*packet);
   }
 
   void pause(const PauseFrame& frame) {
@@ -156,7 +119,7 @@ class Frames {
     packet->eth.source = {0x02, 0, 0, 0, 0, 1};
     packet->eth.destination = kMacControlAddress;
     packet->pause = frame;
-    capture_.add(*packet);
+    add(*packet);
   }
 
   bool close() { return capture_.close(); }
@@ -191,7 +154,10 @@ class Frames {
   }
 
   PacketPool pool_;
-  Capture capture_;
+  /// Frame n at n ns.
+  void add(const Packet& packet) { capture_.add(packet, Time::ns(++count_)); }
+  test::FrameFile capture_;
+  std::int64_t count_ = 0;
   std::uint16_t identification_ = 0;
 };
 
