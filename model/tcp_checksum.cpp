@@ -22,17 +22,23 @@ std::uint64_t halves(std::uint32_t word) { return (word >> 16) + (word & 0xffff)
 
 }  // namespace
 
-std::uint16_t compute_tcp_checksum(const Packet& packet) {
+std::uint16_t compute_tcp_checksum(const Ipv4Header& ip, const TcpHeader& tcp,
+                                   const std::uint8_t* payload, std::size_t length) {
   std::array<std::uint8_t, TcpHeader::kMaxBytes> header{};
-  const std::size_t header_bytes = packet.tcp().bytes();
-  packet.tcp().write(header.data(), 0);
-  std::uint64_t sum = halves(packet.ipv4.source.value()) + halves(packet.ipv4.destination.value()) +
-                      kIpProtocolTcp + header_bytes + packet.payload_length.count();
+  const std::size_t header_bytes = tcp.bytes();
+  tcp.write(header.data(), 0);
+  std::uint64_t sum = halves(ip.source.value()) + halves(ip.destination.value()) + kIpProtocolTcp +
+                      header_bytes + length;
   sum += sum_of(header.data(), header_bytes);
-  if (!packet.payload_elided && packet.payload() != nullptr)
-    sum += sum_of(packet.payload(), packet.payload_length.count());
+  if (payload != nullptr) sum += sum_of(payload, length);
   while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<std::uint16_t>(~sum);
+}
+
+std::uint16_t compute_tcp_checksum(const Packet& packet) {
+  return compute_tcp_checksum(packet.ipv4, packet.tcp(),
+                              packet.payload_elided ? nullptr : packet.payload(),
+                              packet.payload_length.count());
 }
 
 std::uint16_t tcp_checksum_on_wire(const Packet& packet) {

@@ -5,12 +5,19 @@
 // that seal_icrc and icrc_ok (model/icrc) serve both.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "model/headers.h"
 #include "model/packet.h"
+#include "model/tcp_header.h"
 
 namespace rnicsim {
 
+/// TCP's checksum (RFC 9293, RFC 1071) over pseudo header, `tcp` as it is written and `payload`,
+/// which null stands for zeros.
+std::uint16_t compute_tcp_checksum(const Ipv4Header& ip, const TcpHeader& tcp,
+                                   const std::uint8_t* payload, std::size_t length);
 /// REQUIRES: packet.is_tcp(). An elided payload counts as zeros.
 std::uint16_t compute_tcp_checksum(const Packet& packet);
 

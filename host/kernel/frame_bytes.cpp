@@ -4,23 +4,9 @@
 #include <algorithm>
 
 #include "model/byte_order.h"
+#include "model/tcp_checksum.h"
 
 namespace rnicsim {
-
-namespace {
-
-/// One's complement sum of 16-bit words (RFC 1071), not folded; an odd last byte is a high one.
-std::uint64_t sum_of(const std::uint8_t* bytes, std::size_t size) {
-  std::uint64_t sum = 0;
-  std::size_t i = 0;
-  for (; i + 1 < size; i += 2) sum += load_be16(bytes + i);
-  if (i < size) sum += static_cast<std::uint64_t>(bytes[i]) << 8;
-  return sum;
-}
-
-std::uint64_t halves(std::uint32_t word) { return (word >> 16) + (word & 0xffff); }
-
-}  // namespace
 
 void FrameHeaders::write(Image& at, std::uint16_t checksum) const {
   eth.write(at.data());
@@ -53,15 +39,7 @@ const char* FrameHeaders::read(const std::uint8_t* at, std::size_t size, std::si
 }
 
 std::uint16_t tcp_checksum(const FrameHeaders& headers, const std::uint8_t* payload) {
-  std::array<std::uint8_t, TcpHeader::kMaxBytes> image{};
-  const std::size_t bytes = headers.tcp.bytes();
-  headers.tcp.write(image.data(), 0);
-  std::uint64_t sum = halves(headers.ipv4.source.value()) +
-                      halves(headers.ipv4.destination.value()) + kIpProtocolTcp + bytes +
-                      headers.payload;
-  sum += sum_of(image.data(), bytes) + sum_of(payload, headers.payload);
-  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
+  return compute_tcp_checksum(headers.ipv4, headers.tcp, payload, headers.payload);
 }
 
 std::uint16_t tcp_checksum_field(const std::uint8_t* tcp) {
