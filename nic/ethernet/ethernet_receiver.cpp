@@ -130,22 +130,20 @@ void EthernetReceiver::write_frames(std::uint32_t number) {
 /// Of the queue's oldest frame, which is too long for the buffers: so many segments as they take;
 /// if they do not even take its first that one is dropped. The rest is the oldest then.
 void EthernetReceiver::write_first_part(std::uint32_t number, Queue& queue) {
-  Frame frame = queue.frames.front();
-  std::uint32_t packets = frame.packets;
-  std::uint32_t buffers = 0;
-  Frame part;
-  while (buffers == 0 && --packets != 0) {
-    part = part_of(queue, 0, packets);
-    buffers = buffers_for(queue, part.bytes());
+  const std::uint32_t all = queue.frames.front().packets;
+  std::uint32_t fit = 0;
+  std::uint64_t bytes = queue.frames.front().headers.bytes();
+  for (; fit != all; ++fit) {
+    bytes += queue.packets.at(fit)->payload_length.count();
+    if (buffers_for(queue, static_cast<std::uint32_t>(bytes)) == 0) break;
   }
-  if (frame.packets > 1) {
-    const std::uint32_t first = std::max(packets, 1U);
-    queue.frames.front() = part_of(queue, first, frame.packets - first);
-  } else {
+  const Frame part = part_of(queue, 0, std::max(fit, 1U));
+  if (part.packets != all)
+    queue.frames.front() = part_of(queue, part.packets, all - part.packets);
+  else
     queue.frames.pop();
-  }
-  if (buffers != 0) {
-    write(number, queue, part, buffers);
+  if (fit != 0) {
+    write(number, queue, part, buffers_for(queue, part.bytes()));
   } else {
     ++out_of_buffer_;
     drop(queue, 1);
