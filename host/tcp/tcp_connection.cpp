@@ -60,9 +60,13 @@ const char* name_of(TcpFailure failure) {
     case TcpFailure::kReset:
       return "reset by the peer";
     case TcpFailure::kTimedOut:
+      return "timed out";
+    case TcpFailure::kAborted:
+      return "closed with data that nobody reads";
+    case TcpFailure::kNoPort:
       break;
   }
-  return "timed out";
+  return "no port left";
 }
 
 TcpConnection::TcpConnection(Scheduler& scheduler, const TcpConfig& config, const Ends& ends,
@@ -177,6 +181,7 @@ void TcpConnection::establish(const TcpSegment& segment) {
   terms.window = std::uint64_t{segment.header.window} << (segment.header.syn ? 0 : peer_scale_);
   terms.sack = sack_;
   terms.ecn = ecn_;
+  terms.repeated = syns_ > 1;
   if (syns_ == 1) terms.rtt = scheduler_.now() - syn_sent_;
   sender_.begin(terms);
   ack_policy_.begin(ecn_, ecn_ && sender_.congestion().wants_each_mark());
@@ -221,6 +226,13 @@ void TcpConnection::close() {
   }
   sender_.finish();
   sender_.push();
+}
+
+void TcpConnection::leave() {
+  reads_ = false;
+  if (available() == 0) return close();
+  abort();
+  user_.failed(TcpFailure::kAborted);
 }
 
 void TcpConnection::abort() {
@@ -319,7 +331,13 @@ void TcpConnection::receive_synchronized(const TcpSegment& segment) {
   const std::uint64_t had = received();
   const bool finished = peer_finished_;
   take_acknowledgement(segment, first, position);
+  if (is_unwanted(segment, first)) {
+    abort();
+    return user_.failed(TcpFailure::kAborted);
+  }
   if (segment.length != 0 || header.fin) take_data(segment, first);
+  // What is missing is told at once and alone: only so does it count as a duplicate.
+  if (ack_policy_.is_due() && reassembly_.has_gaps()) send_ack();
   sender_.push();
   if (ack_policy_.is_due()) send_ack();
   tell(acked, had, finished);
@@ -351,8 +369,7 @@ void TcpConnection::fin_acknowledged() {
   if (state_ == TcpState::kFinWait1) {
     enter(TcpState::kFinWait2);
   } else if (state_ == TcpState::kClosing) {
-    enter(TcpState::kTimeWait);
-    time_wait_.start(config_.time_wait);
+    enter_time_wait();
     user_.closed();
   } else if (state_ == TcpState::kLastAck) {
     forget();
@@ -360,7 +377,20 @@ void TcpConnection::fin_acknowledged() {
   }
 }
 
+/// New data, but nobody reads them.
+bool TcpConnection::is_unwanted(const TcpSegment& segment, std::uint64_t first) const {
+  return !reads_ && state_ != TcpState::kClosed && segment.length != 0 &&
+         static_cast<std::int64_t>(first + segment.length) >
+             static_cast<std::int64_t>(reassembly_.next());
+}
+
+void TcpConnection::enter_time_wait() {
+  enter(TcpState::kTimeWait);
+  time_wait_.start(config_.time_wait);
+}
+
 void TcpConnection::take_data(const TcpSegment& segment, std::uint64_t first) {
+  if (segment.header.fin && state_ == TcpState::kTimeWait) enter_time_wait();
   if (ack_policy_.marks_change(segment.ecn)) send_ack();
   const std::uint64_t end = first + segment.length;
   // What repeats old data may begin before the stream does, as a negative number.
@@ -390,8 +420,7 @@ void TcpConnection::take_fin() {
     case TcpState::kFinWait1:
       return enter(TcpState::kClosing);
     case TcpState::kFinWait2:
-      enter(TcpState::kTimeWait);
-      time_wait_.start(config_.time_wait);
+      enter_time_wait();
       return user_.closed();
     default:
       return;

@@ -67,7 +67,7 @@ enum class TcpState : std::uint8_t {
 };
 const char* name_of(TcpState state);
 
-enum class TcpFailure : std::uint8_t { kRefused, kReset, kTimedOut };
+enum class TcpFailure : std::uint8_t { kRefused, kReset, kTimedOut, kAborted, kNoPort };
 const char* name_of(TcpFailure failure);
 
 class TcpUser {
@@ -112,6 +112,9 @@ class TcpConnection : private TcpSender::Output {
   std::uint64_t available() const { return received() - consumed_; }
   /// Nothing more will be written. What was, arrives.
   void close();
+  /// The same, and nothing more will be consumed: data that have not been, or that come, reset the
+  /// connection (RFC 2525, 2.17).
+  void leave();
   /// Forgets everything, and tells the peer.
   void abort();
   void receive(const TcpSegment& segment);
@@ -146,6 +149,7 @@ class TcpConnection : private TcpSender::Output {
   bool is_stale(const TcpSegment& segment) const;
   void receive_reset(std::uint64_t first);
   void take_acknowledgement(const TcpSegment& segment, std::uint64_t first, std::uint64_t position);
+  bool is_unwanted(const TcpSegment& segment, std::uint64_t first) const;
   void take_data(const TcpSegment& segment, std::uint64_t first);
   void take_fin();
   void fin_acknowledged();
@@ -162,6 +166,7 @@ class TcpConnection : private TcpSender::Output {
   std::uint32_t timestamp() const;
 
   void enter(TcpState state) { state_ = state; }
+  void enter_time_wait();
   void fail(TcpFailure why);
   void forget();
   void time_wait_over() { state_ = TcpState::kClosed; }
@@ -201,6 +206,7 @@ class TcpConnection : private TcpSender::Output {
   std::uint64_t window_edge_ = 1;   ///< position from which on we have promised nothing
   std::uint64_t fin_position_ = 0;  ///< of the peer's FIN; 0: not seen
   bool peer_finished_ = false;
+  bool reads_ = true;  ///< leave() was not called
 };
 
 }  // namespace rnicsim

@@ -17,6 +17,7 @@ void TcpSender::begin(const Terms& terms) {
   terms_ = terms;
   terms_.burst = std::max(terms.burst - terms.burst % terms.mss, terms.mss);
   congestion_->begin(terms.mss, config_.initial_window);
+  if (terms.repeated) congestion_->limit(terms.mss);
   if (terms.rtt != Time::never()) rtt_.sample(terms.rtt);
   window_end_ = una_ + terms.window;
   largest_window_ = terms.window;

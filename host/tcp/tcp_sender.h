@@ -64,6 +64,7 @@ class TcpSender {
     std::uint64_t window = 0;   ///< the peer's
     bool sack = false;
     bool ecn = false;
+    bool repeated = false;     ///< a SYN had to be sent again: one segment to begin with (RFC 5681)
     Time rtt = Time::never();  ///< of the handshake, if it may be used
   };
   /// What an acceptable segment says of what we have sent.
