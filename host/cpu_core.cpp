@@ -158,6 +158,8 @@ void CpuTask::block() {
 void CpuTask::wait_for_write(Memory& memory, PhysicalAddress address) {
   memory.watch(address, call<&CpuTask::written>(this));
   thread_.block();
+  // Somebody else may have ended the wait.
+  memory.unwatch(call<&CpuTask::written>(this));
 }
 
 void CpuTask::written() { thread_.wake(scheduler().now()); }

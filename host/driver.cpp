@@ -218,6 +218,13 @@ Errno Driver::set_flow_rule(CpuTask& task, std::uint32_t number,
   return execute(task, abi::CommandOpcode::kSetFlowRule, number, image.data(), image.size());
 }
 
+Errno Driver::clear_flow_rule(CpuTask& task, std::uint32_t number) {
+  commands_.lock(task);
+  const auto status = commands_.execute(task, abi::CommandOpcode::kClearFlowRule, number);
+  commands_.unlock(task);
+  return status == abi::CommandStatus::kOk ? Errno::kOk : Errno::kIo;
+}
+
 Errno Driver::execute(CpuTask& task, abi::CommandOpcode opcode, std::uint32_t object,
                       const std::uint8_t* mailbox, std::size_t bytes) {
   commands_.lock(task);

@@ -88,15 +88,17 @@ TEST_CASE("A sleeping program wakes after interrupt, handler, wake-up and contex
     REQUIRE(s.host.verbs.get_cq_event(task, s.channel) == s.events_cq);
     REQUIRE(s.host.usage.system_calls(CpuPlane::kData) == 1);
     REQUIRE(s.host.usage.context_switches(CpuPlane::kData) == 1);
-    // 300 ns and 1,400 cycles into the handler, 350 for the entry, 1 us to wake, 3,500 to switch.
-    REQUIRE((task.now() - arrival).ps() == (6550_ns).ps());
+    // 300 ns and 1,400 cycles into the handler, 350 for the entry and 600 for waking, 1 us until
+    // the program runs, 3,500 to switch.
+    REQUIRE((task.now() - arrival).ps() == (7150_ns).ps());
+    REQUIRE(s.host.usage.cycles(CpuPlane::kData, CpuCategory::kScheduling) == 4100_cycles);
     // Asleep the core did nothing: the system call and the 210 cycles of arming besides.
     REQUIRE((s.host.core.busy() - busy).ps() ==
-            (700_ns + 1400_ns + 350_ns + 210_ns + 3500_ns).ps());
+            (700_ns + 1400_ns + 350_ns + 600_ns + 210_ns + 3500_ns).ps());
     REQUIRE(s.host.usage.cycles(CpuPlane::kData, CpuCategory::kInterrupt) == 1960_cycles);
     const auto& arm = s.host.nic.mmio.back();
     REQUIRE(arm.offset == 0x20);
-    REQUIRE(arm.at.ps() == (arrival + 300_ns + 1400_ns + 350_ns + 210_ns).ps());
+    REQUIRE(arm.at.ps() == (arrival + 300_ns + 1400_ns + 350_ns + 600_ns + 210_ns).ps());
     REQUIRE(arm.data == ByteVector{0, 0, 0, 1, 0, 0, 0, 1});
     WorkCompletion done;
     REQUIRE(s.host.verbs.poll_cq(task, s.events_cq, &done, 1) == 1);
