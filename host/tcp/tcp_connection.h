@@ -20,10 +20,11 @@
 //
 // Handshake with its retries, simultaneous open, close by either or both sides, TIME-WAIT, reset,
 // challenge acknowledgements instead of resets within the window (RFC 5961); options MSS, window
-// scale, SACK, timestamps with PAWS (RFC 7323); ECN. Segments that carry data have no SACK blocks.
-// Left out: what the stack does: listening for several peers, ports, resets to strangers, SYN
-// cookies; keep-alives, fast open, buffers that tune themselves (their sizes are fixed, and the
-// whole of the receive buffer is the window), duplicate SACK, urgent data.
+// scale, SACK, which tells of whole segments that came twice too (RFC 2883), timestamps with PAWS
+// (RFC 7323); ECN. Segments that carry data have no SACK blocks. Left out: what the stack does:
+// listening for several peers, ports, resets to strangers, SYN cookies; keep-alives, fast open,
+// buffers that tune themselves (their sizes are fixed, and the whole of the receive buffer is the
+// window), urgent data.
 #pragma once
 
 #include <cstdint>
@@ -149,6 +150,8 @@ class TcpConnection : private TcpSender::Output {
   bool is_stale(const TcpSegment& segment) const;
   void receive_reset(std::uint64_t first);
   void take_acknowledgement(const TcpSegment& segment, std::uint64_t first, std::uint64_t position);
+  void note_duplicate(std::uint64_t first, std::uint32_t length);
+  void add_sack(TcpSegment& segment);
   bool is_unwanted(const TcpSegment& segment, std::uint64_t first) const;
   void take_data(const TcpSegment& segment, std::uint64_t first);
   void take_fin();
@@ -203,8 +206,9 @@ class TcpConnection : private TcpSender::Output {
   std::uint32_t recent_timestamp_ = 0;  ///< the peer's, to echo
   std::uint64_t last_ack_sent_ = 0;     ///< position
   std::uint64_t consumed_ = 0;
-  std::uint64_t window_edge_ = 1;   ///< position from which on we have promised nothing
-  std::uint64_t fin_position_ = 0;  ///< of the peer's FIN; 0: not seen
+  std::uint64_t window_edge_ = 1;     ///< position from which on we have promised nothing
+  TcpReassembly::Range duplicate_{};  ///< came twice, and the peer has not been told; or empty
+  std::uint64_t fin_position_ = 0;    ///< of the peer's FIN; 0: not seen
   bool peer_finished_ = false;
   bool reads_ = true;  ///< leave() was not called
 };
