@@ -141,6 +141,11 @@ void CpuTask::run(CpuPlane plane, CpuCategory category, Cycles cycles) {
   settle();
 }
 
+void CpuTask::call_kernel(CpuPlane plane, Cycles cycles) {
+  core_.usage().add_system_call(plane);
+  run(plane, CpuCategory::kSyscall, cycles);
+}
+
 Cycles CpuTask::charge_copy(CpuPlane plane, Bytes bytes) {
   core_.usage().add_copy(bytes);
   const Cycles cycles(divide_up(bytes.count(), core_.config().copy_bytes_per_cycle));

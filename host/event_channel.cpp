@@ -15,15 +15,13 @@ Time EventChannel::deliver(const DeviceEvent& event, CpuCore& core) {
 }
 
 std::optional<DeviceEvent> EventChannel::poll(CpuTask& task) {
-  task.core().usage().add_system_call(plane_);
-  task.run(plane_, CpuCategory::kSyscall, syscall_);
+  task.call_kernel(plane_, syscall_);
   if (events_.empty()) return std::nullopt;
   return events_.take();
 }
 
 DeviceEvent EventChannel::wait(CpuTask& task) {
-  task.core().usage().add_system_call(plane_);
-  task.run(plane_, CpuCategory::kSyscall, syscall_);
+  task.call_kernel(plane_, syscall_);
   while (events_.empty()) {
     sleepers_.sleep(task, plane_);
     task.settle();

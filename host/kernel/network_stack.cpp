@@ -53,8 +53,7 @@ Errno NetworkStack::open(CpuTask& task, const NetworkAddress& address) {
 
 void NetworkStack::enter(CpuTask& task, CpuPlane plane) {
   let_softirq_pass(task);
-  task.core().usage().add_system_call(plane);
-  task.run(plane, CpuCategory::kSyscall, config_.syscall);
+  task.call_kernel(plane, config_.syscall);
 }
 
 void NetworkStack::let_softirq_pass(CpuTask& task) {

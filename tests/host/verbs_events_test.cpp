@@ -222,3 +222,21 @@ TEST_CASE("Moderation of a completion queue changes by command and nothing else 
     REQUIRE(s.host.driver.modify_cq(task, Cqn(99), 1, 1) == Errno::kInvalid);
   });
 }
+
+TEST_CASE("Each call of the driver is a system call of the control plane") {
+  EventSession s;
+  s.run([&](CpuTask& task) {
+    const auto calls = [&] { return s.host.usage.system_calls(CpuPlane::kControl); };
+    std::uint64_t before = calls();
+    QueuePair* const pair = s.host.verbs.create_qp(task, s.init).value;
+    REQUIRE(calls() == before + 1);
+    s.to_rts(task, pair);
+    REQUIRE(calls() == before + 4);
+    before = calls();
+    const VirtualAddress buffer = *s.host.pages.map(Bytes(4096), PageSize::k4KiB);
+    const auto region = s.host.verbs.reg_mr(task, s.init.pd, buffer, 4096, {});
+    REQUIRE(region.ok());
+    REQUIRE(calls() == before + 1);
+    REQUIRE(s.host.usage.system_calls(CpuPlane::kData) == 0);
+  });
+}
