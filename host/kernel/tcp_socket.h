@@ -7,9 +7,10 @@
 //   receive: sleep, or poll the NIC's ring, until there is something; copy kernel -> user memory
 //            (once), tell the connection of the room
 //
-// Copies are charged in stretches of 16 KiB with the core free for softirq between them; their
-// bytes move at the end of their stretch (of an elided socket: none move, time is the same). A send
-// or receive counts as one copy however many stretches it takes.
+// Copies are charged in stretches (of 16 KiB, or 4 KiB if they take the memory's bandwidth) with
+// the core free for softirq between them; their bytes move at the end of their stretch (of an
+// elided socket: none move, time is the same). A send or receive counts as one copy however many
+// stretches it takes.
 //
 // close() is that of a program that reads no more either: data that it has left unread, or that
 // come afterwards, reset the connection (as Linux does), so that no peer probes a closed window for
@@ -112,7 +113,8 @@ class TcpSocket : private TcpUser, private FrameOwner {
   std::uint64_t write_all(CpuTask& task, std::uint64_t bytes);
   void copy_in(CpuTask& task, PageTable& pages, VirtualAddress from, std::uint64_t bytes);
   std::uint64_t copy_out(CpuTask& task, PageTable& pages, VirtualAddress to, std::uint64_t bytes);
-  void copy_stretch(CpuTask& task, std::uint64_t bytes, Cycles waits);
+  template <class Meet>
+  void copy_stretch(CpuTask& task, std::uint64_t bytes, Meet meet);
   template <class Ready>
   void wait(CpuTask& task, Waiting& waiting, Ready ready, Poll poll = Poll::kIfAsked);
   void wake(Waiting& waiting);
