@@ -126,6 +126,8 @@ class Driver {
                               const abi::EthernetQueueContext& context);
   /// What comes of this flow goes to the rule's receive queue; `number` is the caller's choice.
   Errno set_flow_rule(CpuTask& task, std::uint32_t number, const abi::EthernetFlowRule& rule);
+  /// No longer.
+  Errno clear_flow_rule(CpuTask& task, std::uint32_t number);
   const DriverConfig& config() const { return config_; }
 
   std::uint16_t nic() const { return nic_; }

@@ -32,6 +32,7 @@ Errno TransmitRing::open(CpuTask& task, Driver& driver, const abi::EthernetQueue
   const auto headers = frames_.allocate_kernel(Bytes(std::uint64_t{kHeaderRoom} << log_entries_));
   if (!headers) return Errno::kNoMemory;
   headers_ = *headers;
+  slots_.assign(entries(), Slot{});
   driver.guard().lend(headers_, Bytes(std::uint64_t{kHeaderRoom} << log_entries_), false);
   return create(task, driver, context, abi::EthernetTransmitDescriptor::kBytes,
                 abi::EthernetTransmitCompletion::kBytes);
@@ -54,6 +55,7 @@ void TransmitRing::post(const TransmitFrame& frame) {
   std::array<std::uint8_t, abi::EthernetTransmitDescriptor::kBytes> image{};
   descriptor.write(image.data());
   memory_.store(this->descriptor(producer_), image.data(), image.size());
+  slots_[producer_ % entries()] = {frame.owner, frame.position, frame.length};
   ++producer_;
 }
 
@@ -63,8 +65,7 @@ bool TransmitRing::has_entry() const {
   return is_ours(abi::EthernetTransmitCompletion::read(image.data()).owner);
 }
 
-std::uint32_t TransmitRing::take_sent() {
-  const std::uint32_t before = done_;
+void TransmitRing::take_entries() {
   while (has_entry()) {
     std::array<std::uint8_t, abi::EthernetTransmitCompletion::kBytes> image{};
     memory_.load(completion(), image.data(), image.size());
@@ -72,7 +73,13 @@ std::uint32_t TransmitRing::take_sent() {
     for (; done_ != done; ++done_) take_back(done_);
     ++consumer_;
   }
-  return done_ - before;
+}
+
+TransmitRing::Planes TransmitRing::sent() const {
+  Planes planes{};
+  for (std::uint32_t i = released_; i != done_; ++i)
+    ++planes[static_cast<unsigned>(slots_[i % entries()].plane())];
+  return planes;
 }
 
 /// Its frame has left: the pieces of payload, the headers stay the ring's.

@@ -34,7 +34,7 @@ class FakeEthernet : public FakeEthernetQueues {
   std::function<Fate(const Frame&)> fate;
   /// Of the receive queues, in the order of their creation.
   std::function<std::size_t(const FrameHeaders&)> steer;
-  std::vector<abi::EthernetFlowRule> rules;  ///< go before
+  std::map<std::uint32_t, abi::EthernetFlowRule> rules;  ///< by number; go before
   FakeEthernet* peer = nullptr;
   const DmaGuard* guard = nullptr;  ///< asked for every frame
 
@@ -53,7 +53,10 @@ class FakeEthernet : public FakeEthernetQueues {
     if (queue.context.direction == abi::EthernetDirection::kTransmit)
       scheduler_.at(scheduler_.now() + read_latency, call<&FakeEthernet::fetch>(this, number));
   }
-  void set_rule(const abi::EthernetFlowRule& rule) override { rules.push_back(rule); }
+  void set_rule(std::uint32_t number, const abi::EthernetFlowRule& rule) override {
+    rules[number] = rule;
+  }
+  bool clear_rule(std::uint32_t number) override { return rules.erase(number) != 0; }
   void arm(std::uint32_t number, std::uint32_t consumer) override {
     Queue& queue = queues_[number];
     queue.armed = true;
@@ -150,6 +153,7 @@ class FakeEthernet : public FakeEthernetQueues {
       FrameHeaders slice = headers;
       slice.tcp = tcp_slice(headers.tcp, at, at + length == headers.payload);
       slice.payload = length;
+      slice.ipv4.identification += static_cast<std::uint16_t>(step == 0 ? 0 : at / step);
       const std::uint8_t* const payload = burst.data() + descriptor.header_bytes + at;
       const std::uint8_t* const tcp = burst.data() + EthernetHeader::kBytes + Ipv4Header::kBytes;
       leave(slice, sums ? tcp_checksum(slice, payload) : tcp_checksum_field(tcp), payload);
@@ -180,7 +184,7 @@ class FakeEthernet : public FakeEthernetQueues {
   void arrive(std::uint64_t index) { peer->receive(frames[index]); }
 
   std::uint32_t queue_for(const FrameHeaders& headers) const {
-    for (const abi::EthernetFlowRule& rule : rules)
+    for (const auto& [number, rule] : rules)
       if (rule.source == headers.ipv4.source && rule.source_port == headers.tcp.source_port &&
           rule.destination_port == headers.tcp.destination_port)
         return rule.queue;

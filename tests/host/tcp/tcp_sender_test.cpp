@@ -16,6 +16,7 @@ namespace {
 TcpConfig reno() {
   TcpConfig config;
   config.algorithm = TcpAlgorithm::kReno;
+  config.tail_loss_probe = false;
   return config;
 }
 
