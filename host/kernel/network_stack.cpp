@@ -31,7 +31,21 @@ NetworkStack::NetworkStack(const KernelConfig& config, const TcpConfig& tcp, con
 NetworkStack::~NetworkStack() = default;
 
 Errno NetworkStack::open(CpuTask& task, const NetworkAddress& address) {
+  if (!channels_.empty()) {
+    while (!opened_) {
+      awaiting_.push_back(&task);
+      task.block();
+    }
+    return *opened_;
+  }
   address_ = address;
+  opened_ = open_channels(task);
+  for (CpuTask* waiting : awaiting_) waiting->wake(parts_.scheduler.now());
+  awaiting_.clear();
+  return *opened_;
+}
+
+Errno NetworkStack::open_channels(CpuTask& task) {
   const EthernetChannel::Parts parts{parts_.scheduler,  config_,  parts_.memory,
                                      parts_.frames,     buffers_, parts_.mmio,
                                      parts_.interrupts, *this};

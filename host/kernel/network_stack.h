@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -61,9 +62,10 @@ class NetworkStack : private SegmentReceiver {
   NetworkStack(const NetworkStack&) = delete;
   NetworkStack& operator=(const NetworkStack&) = delete;
 
-  /// Brings the interface up. Once, after the driver is up.
+  /// Brings the interface up, after the driver is up. A call while it runs or after it does nothing
+  /// but wait for its end.
   Errno open(CpuTask& task, const NetworkAddress& address);
-  bool is_open() const { return !channels_.empty(); }
+  bool is_open() const { return opened_.has_value(); }
 
   /// Again on a port: the same as before.
   TcpListener& listen(CpuTask& task, std::uint16_t port, const SocketOptions& options = {},
@@ -90,6 +92,7 @@ class NetworkStack : private SegmentReceiver {
     Bytes not_copied;
   };
 
+  Errno open_channels(CpuTask& task);
   // Softirq
   Work work_of(const ReceivedSegment& segment) override;
   void receive(ReceivedSegment& segment, EthernetChannel& from, KernelContext& context) override;
@@ -149,6 +152,8 @@ class NetworkStack : private SegmentReceiver {
   KernelCopy copy_;
   CpuPlane plane_ = CpuPlane::kControl;  ///< data once a socket is
   std::vector<std::unique_ptr<EthernetChannel>> channels_;
+  std::optional<Errno> opened_;                      ///< with what result
+  std::vector<CpuTask*> awaiting_;                   ///< programs that wait for it
   std::vector<std::unique_ptr<TcpSocket>> sockets_;  ///< for ever: their timers have entries
   std::unordered_map<std::uint64_t, TcpSocket*> connections_;
   std::unordered_map<std::uint16_t, std::unique_ptr<TcpListener>> listeners_;

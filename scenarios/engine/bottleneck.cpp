@@ -230,13 +230,12 @@ class Judge {
 
   /// Messages that may be under way at once; 0: the workload has no such limit.
   double window() const {
-    if (workload_.pattern == WorkloadPattern::kPairs)
-      return static_cast<double>(workload_.queue_depth) * workload_.queue_pairs;
-    const bool latency = workload_.test == PerftestProgram::kWriteLat ||
-                         workload_.test == PerftestProgram::kReadLat ||
-                         workload_.test == PerftestProgram::kSendLat ||
-                         workload_.test == PerftestProgram::kAtomicLat;
-    return workload_.pattern == WorkloadPattern::kPerftest && latency ? 1 : 0;
+    if (workload_.pattern == WorkloadPattern::kPerftest)
+      return measures_latency(workload_.test) ? 1 : 0;
+    if (workload_.pattern != WorkloadPattern::kPairs) return 0;
+    if (workload_.is_over_tcp())
+      return workload_.tcp->response == Bytes(0) ? 0 : workload_.queue_pairs;
+    return static_cast<double>(workload_.queue_depth) * workload_.queue_pairs;
   }
 
   std::string busiest() const {

@@ -25,7 +25,7 @@ std::uint16_t source_port(const QueuePair& qp) {
 /// Blocks of the largest work queue entry that the workload posts.
 std::uint32_t blocks_of_request(const WorkloadSpec& spec, Bytes inline_up_to) {
   const std::uint32_t address =
-      spec.transport == Transport::kUd ? abi::DatagramSegment::kBytes : abi::kSegmentBytes;
+      spec.transport == WorkloadTransport::kUd ? abi::DatagramSegment::kBytes : abi::kSegmentBytes;
   const std::uint64_t inlined = inline_up_to.count() + abi::InlineSegment::kHeaderBytes;
   const std::uint64_t data =
       inline_up_to == Bytes(0) ? abi::kSegmentBytes : std::max<std::uint64_t>(inlined, 16);
@@ -49,26 +49,12 @@ Endpoint::Endpoint(System& system, const WorkloadSpec& workload, const std::stri
       system_(system),
       machine_(*system.server(host_name).host),
       nic_(nic),
-      core_(machine_.core(core)) {
+      core_(machine_.core(core)),
+      programs_(system.scheduler(), workload.name) {
   const std::uint32_t component = system.server(host_name).component;
   process.verbs.probe().attach(observer, component);
   probe_.attach(observer, component);
 }
-
-void Endpoint::start(const std::string& role, const std::function<void(CpuTask&)>& body) {
-  const std::size_t number = threads_.size();
-  threads_.emplace_back();
-  ++running_;
-  threads_[number] = std::make_unique<SoftwareThread>(system_.scheduler(), spec.name + "_" + role,
-                                                      [this, number, body] {
-                                                        CpuTask task(core_, *threads_[number]);
-                                                        body(task);
-                                                        task.settle();
-                                                        --running_;
-                                                      });
-}
-
-bool Endpoint::finished() const { return running_ == 0; }
 
 /// The scenario gave a host too little memory: what only the run can find out is bad input all the
 /// same.
@@ -172,7 +158,7 @@ void Endpoint::create_queue_pairs(CpuTask& task, const Plan& plan) {
 QueuePair* Endpoint::add_queue_pair(CpuTask& task, const Plan& plan) {
   QueuePairInit init;
   init.pd = pd;
-  init.transport = spec.transport;
+  init.transport = spec.service();
   init.send_cq = cq;
   init.receive_cq = receive_cq;
   init.max_send_requests = plan.sends * blocks_of_request(spec, plan.inline_up_to);
@@ -191,7 +177,7 @@ QueuePair* Endpoint::add_queue_pair(CpuTask& task, const Plan& plan) {
 void Endpoint::to_init(CpuTask& task, QueuePair* qp, AccessFlags access) {
   QpAttributes init;
   init.state = QpState::kInit;
-  if (spec.transport == Transport::kUd)
+  if (spec.transport == WorkloadTransport::kUd)
     init.qkey = kQkey;
   else
     init.access = access;
@@ -209,7 +195,7 @@ QpAttributes Endpoint::ready_to_receive(const QueuePair& qp, const Peer& peer) c
   QpAttributes rtr;
   rtr.state = QpState::kRtr;
   rtr.path_mtu = static_cast<std::uint32_t>(spec.path_mtu.count());
-  if (spec.transport == Transport::kUd) return rtr;
+  if (spec.transport == WorkloadTransport::kUd) return rtr;
   rtr.remote_qpn = Qpn(peer.qpn);
   if (port.link_layer == LinkLayer::kInfiniBand) {
     rtr.remote_lid = peer.port.lid;
@@ -221,7 +207,7 @@ QpAttributes Endpoint::ready_to_receive(const QueuePair& qp, const Peer& peer) c
     rtr.dscp = peer.dscp;
   }
   rtr.receive_psn = first_psn(peer.qpn);
-  if (spec.transport != Transport::kRc) return rtr;
+  if (spec.transport != WorkloadTransport::kRc) return rtr;
   rtr.max_dest_rd_atomic = spec.max_dest_rd_atomic;
   rtr.min_rnr_timer = spec.min_rnr_timer;
   return rtr;
@@ -231,7 +217,7 @@ QpAttributes Endpoint::ready_to_send(const QueuePair& qp) const {
   QpAttributes rts;
   rts.state = QpState::kRts;
   rts.send_psn = first_psn(qp.qpn().value());
-  if (spec.transport != Transport::kRc) return rts;
+  if (spec.transport != WorkloadTransport::kRc) return rts;
   rts.ack_timeout = spec.ack_timeout;
   rts.retry_count = spec.retry_count;
   rts.rnr_retry = spec.rnr_retry;
@@ -305,7 +291,7 @@ std::uint32_t Endpoint::wait(CpuTask& task, CompletionQueue* queue, WorkCompleti
 }
 
 void Endpoint::address(SendRequest& request, std::size_t qp) const {
-  if (spec.transport != Transport::kUd) return;
+  if (spec.transport != WorkloadTransport::kUd) return;
   request.to.lid = peer_->port.lid;
   request.to.service_level = service_level_of(spec.dscp);
   request.to.ip = peer_->port.ip;

@@ -16,8 +16,8 @@
 #include "host/gpu_copy.h"
 #include "host/host.h"
 #include "model/probe.h"
-#include "model/software_thread.h"
 #include "scenarios/engine/introduction.h"
+#include "scenarios/engine/programs.h"
 #include "scenarios/engine/region_image.h"
 #include "scenarios/engine/system.h"
 #include "scenarios/engine/workload_spec.h"
@@ -42,11 +42,13 @@ class Endpoint {
            ProbeSink* observer, unsigned nic = 0);
 
   /// Starts a program of this process on its core, now or when the run begins.
-  void start(const std::string& role, const std::function<void(CpuTask&)>& body);
+  void start(const std::string& role, const std::function<void(CpuTask&)>& body) {
+    programs_.start(core_, role, body);
+  }
   /// All of them.
-  bool finished() const;
+  bool finished() const { return programs_.finished(); }
   /// How many of its programs have not ended.
-  std::size_t running() const { return running_; }
+  std::size_t running() const { return programs_.running(); }
 
   /// A buffer in the process's memory, registered, as so many regions as the workload says.
   void prepare(CpuTask& task, Bytes length, AccessFlags access);
@@ -124,8 +126,7 @@ class Endpoint {
   std::optional<Introduction> peer_;
   AccessFlags access_;
   std::unordered_map<std::uint32_t, std::size_t> by_number_;
-  std::vector<std::unique_ptr<SoftwareThread>> threads_;
-  std::size_t running_ = 0;
+  Programs programs_;
 };
 
 /// A key like this one that no region ever had.

@@ -3,29 +3,14 @@
 
 #include <algorithm>
 
+#include "scenarios/engine/distribution.h"
+
 namespace rnicsim {
 
 namespace {
 
 // An in-flight list is cut off at the front when so much of it is history.
 constexpr std::size_t kLongHistory = 1024;
-
-/// Nearest-rank percentiles: a value that occurred.
-void report_distribution(const MetricScope& scope, std::vector<Time>& samples, const char* what) {
-  if (samples.empty()) return;
-  std::sort(samples.begin(), samples.end());
-  const auto rank = [&](std::uint64_t per_mille) {
-    return samples[std::max<std::uint64_t>(divide_up(samples.size() * per_mille, 1000), 1) - 1];
-  };
-  Time sum;
-  for (const Time sample : samples) sum += sample;
-  scope.time("min", samples.front(), what);
-  scope.time("mean", sum / static_cast<std::int64_t>(samples.size()), what);
-  scope.time("p50", rank(500), what);
-  scope.time("p99", rank(990), what);
-  scope.time("p999", rank(999), what);
-  scope.time("max", samples.back(), what);
-}
 
 }  // namespace
 

@@ -18,7 +18,7 @@ bool unknown_after(const PairOperation::Outcome& outcome, bool unreliable, const
 
 /// The nth receive of a queue pair got its nth message: none was lost on the way.
 bool in_order(const WorkloadSpec& spec, const PairOperation::Outcome& outcome) {
-  return spec.transport == Transport::kRc ||
+  return spec.transport == WorkloadTransport::kRc ||
          outcome.received.succeeded() == outcome.ledger.succeeded();
 }
 

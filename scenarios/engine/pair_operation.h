@@ -64,7 +64,7 @@ class PairOperation {
   virtual void verify(const Outcome& outcome, Difference& difference) = 0;
 
  protected:
-  bool unreliable() const { return spec_.transport != Transport::kRc; }
+  bool unreliable() const { return spec_.transport != WorkloadTransport::kRc; }
 
   const WorkloadSpec& spec_;
   Sides sides_;

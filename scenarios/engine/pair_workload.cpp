@@ -123,7 +123,7 @@ bool PairWorkload::disturbed() const {
 
 /// Receives that no message will take any more come back flushed.
 void PairWorkload::end_receives(CpuTask& task, std::uint64_t unsuccessful) {
-  if (unsuccessful == 0 && spec_.transport == Transport::kRc) return;
+  if (unsuccessful == 0 && spec_.transport == WorkloadTransport::kRc) return;
   task.sleep_until(task.now() + kStragglers + spec_.receiver_delay);
   target_in_error_ = target_.count_in_error(task);
   if (received_.done()) return;
@@ -350,9 +350,10 @@ Workload::Landed PairWorkload::landed_at(const std::string& host) const {
     if (brings_data(spec_.operation)) landed.least = ledger_.delivered();
     landed.exact = !disturbed;
   } else if (host == spec_.to) {
-    const bool lossy = spec_.transport != Transport::kRc;
+    const bool lossy = spec_.transport != WorkloadTransport::kRc;
     // What stands in a completion entry, the program copies.
-    const Bytes received = spec_.size + Bytes(spec_.transport == Transport::kUd ? Grh::kBytes : 0);
+    const Bytes received =
+        spec_.size + Bytes(spec_.transport == WorkloadTransport::kUd ? Grh::kBytes : 0);
     const bool in_entry =
         spec_.inline_receive && !elided_ && received <= Bytes(abi::Cqe::kInlineBytes);
     if (is_send(spec_.operation))

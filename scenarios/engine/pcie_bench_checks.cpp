@@ -122,7 +122,8 @@ void check_pcie_bench(const JsonNode& document, const std::string& path, Workloa
   if (!host.exerciser)
     fail_check(document, path + ".from",
                "host \"" + host.name + "\" has no `exerciser`, which pcie_bench works with");
-  refuse_keys_but(document, path, {"name", "pattern", "from", "start", "pcie_bench"}, "pcie_bench");
+  refuse_keys_but(document, path, {"name", "pattern", "from", "start", "pcie_bench"},
+                  "the pattern \"pcie_bench\"");
   if (!workload.pcie_bench) workload.pcie_bench.emplace();
   PcieBenchChecker(document, path + ".pcie_bench", *workload.pcie_bench).run(host);
 }

@@ -12,15 +12,16 @@ constexpr std::uint32_t kReceiveDepth = 512;
 constexpr std::uint32_t kModeration = 100;
 constexpr Bytes kUnmoderated{8192};  ///< a larger message, alone, has a completion each
 
-Bytes default_inline(PerftestProgram program, Transport transport) {
+Bytes default_inline(PerftestProgram program, WorkloadTransport transport) {
   if (program == PerftestProgram::kWriteLat) return Bytes(220);
-  if (program == PerftestProgram::kSendLat) return Bytes(transport == Transport::kUd ? 188 : 236);
+  if (program == PerftestProgram::kSendLat)
+    return Bytes(transport == WorkloadTransport::kUd ? 188 : 236);
   return Bytes(0);
 }
 
 std::uint32_t moderation_of(const WorkloadSpec& spec, std::uint32_t tx_depth) {
-  const bool large =
-      spec.sizes.size() == 1 && spec.sizes[0] > kUnmoderated && spec.transport != Transport::kUd;
+  const bool large = spec.sizes.size() == 1 && spec.sizes[0] > kUnmoderated &&
+                     spec.transport != WorkloadTransport::kUd;
   return std::min(spec.cq_moderation.value_or(large ? 1 : kModeration), tx_depth);
 }
 
@@ -28,7 +29,8 @@ std::uint32_t moderation_of(const WorkloadSpec& spec, std::uint32_t tx_depth) {
 
 bool measures_latency(PerftestProgram program) {
   return program == PerftestProgram::kWriteLat || program == PerftestProgram::kReadLat ||
-         program == PerftestProgram::kSendLat || program == PerftestProgram::kAtomicLat;
+         program == PerftestProgram::kSendLat || program == PerftestProgram::kAtomicLat ||
+         program == PerftestProgram::kTcpLat;
 }
 
 Operation operation_of(PerftestProgram program) {
@@ -38,6 +40,8 @@ Operation operation_of(PerftestProgram program) {
       return Operation::kRead;
     case PerftestProgram::kSendBw:
     case PerftestProgram::kSendLat:
+    case PerftestProgram::kTcpBw:
+    case PerftestProgram::kTcpLat:
       return Operation::kSend;
     case PerftestProgram::kAtomicBw:
     case PerftestProgram::kAtomicLat:

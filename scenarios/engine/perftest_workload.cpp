@@ -13,7 +13,7 @@ namespace {
 constexpr Time kSettle = Time::us(20);
 
 Bytes header_of(const WorkloadSpec& spec) {
-  return spec.transport == Transport::kUd ? kGrhBytes : Bytes(0);
+  return spec.transport == WorkloadTransport::kUd ? kGrhBytes : Bytes(0);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ bool ReceivedMessages::done() const {
 void ReceivedMessages::take(const WorkCompletion& completion, std::uint32_t qp) {
   Stream& stream = streams_[qp];
   ++by_status_[name_of(completion.status)];
-  const std::uint64_t headers = spec_.transport == Transport::kUd ? kGrhBytes.count() : 0;
+  const std::uint64_t headers = spec_.transport == WorkloadTransport::kUd ? kGrhBytes.count() : 0;
   Message message;
   message.place = place_of(qp, completion.id);
   message.success = completion.status == CompletionStatus::kSuccess;

@@ -14,6 +14,7 @@
 #include "scenarios/engine/flows/flow_checks.h"
 #include "scenarios/engine/infiniband_checks.h"
 #include "scenarios/engine/pcie_bench_checks.h"
+#include "scenarios/engine/tcp_checks.h"
 #include "scenarios/engine/workload_checks.h"
 
 namespace rnicsim {
@@ -38,6 +39,7 @@ class Checker {
     check_faults();
     for (std::size_t i = 0; i < scenario_.workload.size(); ++i)
       check_workload_entry(scenario_.workload[i], "workload." + std::to_string(i));
+    check_tcp(document_, scenario_);
     for (std::size_t i = 0; i < scenario_.expect.size(); ++i) {
       const std::string path = "expect." + std::to_string(i);
       scenario_.expect[i].interpret(nearest_node(document_, path), path, variants);
@@ -347,9 +349,9 @@ void check_scenario(const JsonNode& document, Scenario& scenario) {
 }
 
 void refuse_keys_but(const JsonNode& document, const std::string& path,
-                     const std::vector<std::string>& keys, const std::string& pattern) {
+                     const std::vector<std::string>& keys, const std::string& what) {
   const std::string below = path + '.';
-  const std::string problem = "does not belong to the pattern \"" + pattern + '"';
+  const std::string problem = "does not belong to " + what;
   for (const JsonNode& member : nearest_node(document, path).children()) {
     const std::string& key = member.key();
     const bool comment = !key.empty() && key[0] == '$';

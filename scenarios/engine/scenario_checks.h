@@ -19,9 +19,9 @@ void check_scenario(const JsonNode& document, Scenario& scenario);
 [[noreturn]] void fail_check(const JsonNode& document, const std::string& path, std::string problem,
                              std::string nearest = {});
 
-/// Refuses every key of the object at `path` but those: a key of another pattern changes nothing
-/// and so must not be given.
+/// Refuses every key of the object at `path` but those: a key that belongs elsewhere changes
+/// nothing and so must not be given. `what` they belong to: "the pattern \"registration\"".
 void refuse_keys_but(const JsonNode& document, const std::string& path,
-                     const std::vector<std::string>& keys, const std::string& pattern);
+                     const std::vector<std::string>& keys, const std::string& what);
 
 }  // namespace rnicsim

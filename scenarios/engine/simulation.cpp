@@ -18,6 +18,7 @@
 #include "scenarios/engine/registration_workload.h"
 #include "scenarios/engine/rkey_guessing.h"
 #include "scenarios/engine/system.h"
+#include "scenarios/engine/tcp_workload.h"
 #include "scenarios/engine/timeline.h"
 
 namespace rnicsim {
@@ -124,6 +125,8 @@ class Simulation {
       } else if (is_of_flows(spec.pattern)) {
         workloads_.push_back(std::make_unique<FlowWorkload>(system_, spec, scenario_, core,
                                                             observer_, timeline_.get()));
+      } else if (spec.is_over_tcp()) {
+        workloads_.push_back(std::make_unique<TcpWorkload>(system_, spec, scenario_, core));
       } else {
         const unsigned from = core(spec.from);
         const unsigned to = spec.to == spec.from ? from : core(spec.to);

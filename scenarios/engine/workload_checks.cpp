@@ -15,7 +15,7 @@ constexpr std::uint32_t kTries = 64;
 constexpr std::uint32_t kTargetRegions = 16;
 
 /// The largest frame around a payload of the path MTU.
-Bytes header_bytes(Operation operation, Transport transport, const FabricSpec& fabric) {
+Bytes header_bytes(Operation operation, WorkloadTransport transport, const FabricSpec& fabric) {
   std::size_t bytes = link_header_bytes(fabric.link_layer).count() +
                       network_header_bytes(fabric.link_layer, fabric.ip_version) + Bth::kBytes +
                       kIcrcBytes.count();
@@ -23,25 +23,26 @@ Bytes header_bytes(Operation operation, Transport transport, const FabricSpec& f
   if (operation == Operation::kRead) bytes += Aeth::kBytes;
   if (operation == Operation::kWriteImm || operation == Operation::kSendImm) bytes += ImmDt::kBytes;
   if (operation == Operation::kSendInvalidate) bytes += Ieth::kBytes;
-  if (transport == Transport::kUd) bytes += Deth::kBytes;
+  if (transport == WorkloadTransport::kUd) bytes += Deth::kBytes;
   return Bytes(bytes);
 }
 
 /// A WQE that has room for nothing else beside the segments that its operation needs.
-Bytes max_inline(Operation operation, Transport transport) {
+Bytes max_inline(Operation operation, WorkloadTransport transport) {
   std::uint32_t others = abi::kSegmentBytes + abi::InlineSegment::kHeaderBytes;
   if (has_remote_address(operation)) others += abi::kSegmentBytes;
-  if (transport == Transport::kUd) others += abi::DatagramSegment::kBytes;
+  if (transport == WorkloadTransport::kUd) others += abi::DatagramSegment::kBytes;
   return Bytes(abi::kMaxWqeBytes - others);
 }
 
-bool transport_has(Transport transport, Operation operation) {
+bool transport_has(WorkloadTransport transport, Operation operation) {
   switch (transport) {
-    case Transport::kRc:
+    case WorkloadTransport::kRc:
       return true;
-    case Transport::kUc:
+    case WorkloadTransport::kUc:
       return !brings_data(operation) && operation != Operation::kSendInvalidate;
-    case Transport::kUd:
+    case WorkloadTransport::kUd:
+    case WorkloadTransport::kTcp:
       break;
   }
   return operation == Operation::kSend || operation == Operation::kSendImm;
@@ -53,6 +54,10 @@ class WorkloadChecker {
       : document_(document), path_(path), w_(workload) {}
 
   void run(const FabricSpec& fabric, Bytes added) {
+    if (w_.is_over_tcp()) return tcp(fabric);
+    require(!w_.tcp, "tcp", "belongs to transport \"tcp\"");
+    require(!is_of_sockets(w_.test), "test",
+            in_quotes(name_of(w_.test)) + " runs over transport \"tcp\"");
     if (is_of_flows(w_.pattern))
       flows();
     else if (w_.pattern == WorkloadPattern::kPerftest)
@@ -116,7 +121,7 @@ class WorkloadChecker {
     refuse_keys_of_rkey_guessing();
     refuse_keys_of_pairs_alone();
     refuse_memories();
-    require(w_.transport == Transport::kRc, "transport", "flows go over \"rc\"");
+    require(w_.transport == WorkloadTransport::kRc, "transport", "flows go over \"rc\"");
     const bool possible = w_.operation == Operation::kWrite || w_.operation == Operation::kRead ||
                           w_.operation == Operation::kSend;
     require(possible, "operation", "flows are of \"write\", \"read\" or \"send\"");
@@ -177,7 +182,7 @@ class WorkloadChecker {
       require(w_.local_offset == OffsetPattern::kFixed, "local_offset",
               "what atomics bring goes to places in turn; leave it out");
     }
-    if (w_.transport == Transport::kUd)
+    if (w_.transport == WorkloadTransport::kUd)
       require(w_.size <= w_.path_mtu, "size",
               "a datagram is one packet: " + to_text(w_.size) + " do not fit path_mtu, " +
                   to_text(w_.path_mtu));
@@ -266,6 +271,37 @@ class WorkloadChecker {
               in_quotes(name_of(w_.operation)) + " has no data to send");
   }
 
+  void tcp(const FabricSpec& fabric) {
+    const bool perftest = w_.pattern == WorkloadPattern::kPerftest;
+    require(perftest || w_.pattern == WorkloadPattern::kPairs, "transport",
+            "\"tcp\" belongs to the patterns \"pairs\" and \"perftest\"");
+    require(fabric.link_layer != LinkLayer::kInfiniBand, "transport",
+            "\"tcp\" needs Ethernet, and fabric.link_layer is \"infiniband\"");
+    std::vector<std::string> keys{"name", "pattern", "transport",   "from",
+                                  "to",   "start",   "queue_pairs", "tcp"};
+    const std::vector<std::string> of_pattern =
+        perftest ? std::vector<std::string>{"test", "sizes", "iterations"}
+                 : std::vector<std::string>{"size", "count", "warm_up", "region"};
+    keys.insert(keys.end(), of_pattern.begin(), of_pattern.end());
+    refuse_keys_but(document_, path_, keys,
+                    "the pattern " + in_quotes(name_of(w_.pattern)) + " over TCP");
+    if (!w_.tcp) w_.tcp.emplace();
+    if (perftest) return perftest_of_sockets();
+    require(w_.size != Bytes(0), "size", "a message over TCP has at least one byte");
+    require(w_.tcp->response == Bytes(0) || !w_.tcp->receive_size, "tcp.receive_size",
+            "belongs to streams: a message that is answered is received whole");
+  }
+
+  void perftest_of_sockets() {
+    require(is_of_sockets(w_.test), "test", "over TCP it is \"tcp_bw\" or \"tcp_lat\"");
+    require(w_.tcp->response == Bytes(0), "tcp.response", "belongs to the pattern \"pairs\"");
+    const bool latency = measures_latency(w_.test);
+    require(!latency || !w_.tcp->receive_size, "tcp.receive_size", "belongs to \"tcp_bw\"");
+    require(!latency || w_.queue_pairs == 1, "queue_pairs",
+            "a program that measures latency has one connection");
+    interpret_sizes(Operation::kSend);
+  }
+
   /// A key of the other pattern changes nothing here and so must not be given.
   void perftest() {
     require(w_.test != PerftestProgram::kNone, "test",
@@ -310,7 +346,7 @@ class WorkloadChecker {
     refuse_memories();
     refuse_keys_of_flows();
     refuse_keys_of_perftest();
-    require(w_.transport == Transport::kRc, "transport", "READs need \"rc\"");
+    require(w_.transport == WorkloadTransport::kRc, "transport", "READs need \"rc\"");
     require(w_.queue_pairs == 1, "queue_pairs", "the attacker has one queue pair");
     require(!w_.receive_depth, "receive_depth", "READs take no receives");
     w_.tries = w_.tries.value_or(kTries);
@@ -319,7 +355,7 @@ class WorkloadChecker {
 
   void registration() const {
     refuse_keys_but(document_, path_, {"name", "pattern", "from", "start", "size", "count"},
-                    "registration");
+                    "the pattern \"registration\"");
     require(w_.size != Bytes(0), "size", "a region of 0 B cannot be registered");
   }
 
@@ -372,7 +408,7 @@ class WorkloadChecker {
   }
 
   void interpret_sizes(Operation operation) {
-    const Bytes most = w_.transport == Transport::kUd ? w_.path_mtu : Bytes(1ULL << 23);
+    const Bytes most = w_.transport == WorkloadTransport::kUd ? w_.path_mtu : Bytes(1ULL << 23);
     w_.sizes.clear();
     if (w_.sizes_rule == nullptr) {
       w_.sizes.push_back(std::min(default_perftest_size(w_.test), most));

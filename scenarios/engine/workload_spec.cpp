@@ -10,22 +10,15 @@ const char* name_of(WorkloadPattern pattern) {
   return kNames[static_cast<unsigned>(pattern)];
 }
 
-const char* name_of(Transport transport) {
-  switch (transport) {
-    case Transport::kRc:
-      return "rc";
-    case Transport::kUc:
-      return "uc";
-    case Transport::kUd:
-      break;
-  }
-  return "ud";
+const char* name_of(WorkloadTransport transport) {
+  constexpr const char* kNames[] = {"rc", "uc", "ud", "tcp"};
+  return kNames[static_cast<unsigned>(transport)];
 }
 
 const char* name_of(PerftestProgram program) {
-  constexpr const char* kNames[] = {"none",        "ib_write_bw",  "ib_write_lat",
-                                    "ib_read_bw",  "ib_read_lat",  "ib_send_bw",
-                                    "ib_send_lat", "ib_atomic_bw", "ib_atomic_lat"};
+  constexpr const char* kNames[] = {"none",          "ib_write_bw", "ib_write_lat", "ib_read_bw",
+                                    "ib_read_lat",   "ib_send_bw",  "ib_send_lat",  "ib_atomic_bw",
+                                    "ib_atomic_lat", "tcp_bw",      "tcp_lat"};
   return kNames[static_cast<unsigned>(program)];
 }
 
@@ -82,13 +75,19 @@ void WorkloadSpec::describe_connection(Fields& f) {
       "random), closed_loop (each of `from` begins its next one, to one of `to` at random, "
       "when one has ended), flow_file (of HPCC or htsim), flow_list (`flows`)");
   f.choice("transport", transport,
-           {{"rc", Transport::kRc}, {"uc", Transport::kUc}, {"ud", Transport::kUd}},
-           "transport service: reliable or unreliable connection, unreliable datagram");
+           {{"rc", WorkloadTransport::kRc},
+            {"uc", WorkloadTransport::kUc},
+            {"ud", WorkloadTransport::kUd},
+            {"tcp", WorkloadTransport::kTcp}},
+           "transport service of verbs: reliable or unreliable connection, unreliable datagram; or "
+           "TCP through sockets, as `tcp` says");
   f.any("from", from_rule, {"string", "array"},
         "host that posts; of perftest the client; of flows hosts, or NICs such as \"A.nic1\", by "
         "name, with * for any characters, or a list of such (default: all)");
   f.any("to", to_rule, {"string", "array"}, "host at the other end; of flows as `from`");
-  f.field("queue_pairs", queue_pairs, range(1, 16384), "connected queue pairs");
+  f.field("queue_pairs", queue_pairs, range(1, 16384),
+          "connected queue pairs; over TCP connections, each with a program of its own on each "
+          "side");
   f.field("path_mtu", path_mtu,
           one_of(Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)),
           "largest payload of a packet");
@@ -249,8 +248,11 @@ void WorkloadSpec::describe_perftest(Fields& f) {
             {"ib_send_bw", PerftestProgram::kSendBw},
             {"ib_send_lat", PerftestProgram::kSendLat},
             {"ib_atomic_bw", PerftestProgram::kAtomicBw},
-            {"ib_atomic_lat", PerftestProgram::kAtomicLat}},
-           "the program that the pattern perftest reproduces");
+            {"ib_atomic_lat", PerftestProgram::kAtomicLat},
+            {"tcp_bw", PerftestProgram::kTcpBw},
+            {"tcp_lat", PerftestProgram::kTcpLat}},
+           "the program that the pattern perftest reproduces; over TCP tcp_bw or tcp_lat, of "
+           "qperf");
   f.any("sizes", sizes_rule, {"string", "array"},
         "message sizes: one, a list, or \"all\", the powers of two from 2 B to 8 MiB (default: 64 "
         "KiB for bandwidth, 2 B for latency, 8 B for atomics)");
@@ -276,6 +278,7 @@ void WorkloadSpec::describe_rkey_guessing(Fields& f) {
 
 void WorkloadSpec::describe_flows(Fields& f) {
   f.optional("pcie_bench", pcie_bench, "what the pattern pcie_bench measures");
+  f.optional("tcp", tcp, "what programs over TCP do with their sockets");
   f.optional("in_flight", in_flight, range(1, 1'000'000),
              "flows of a pair of hosts (closed_loop: of a host) at a time; when one ends the next "
              "begins; 1 if not given");
@@ -298,6 +301,21 @@ void WorkloadSpec::describe_flows(Fields& f) {
              "of flow_file: HPCC's flow file or htsim's connection matrix (.cm), relative to the "
              "scenario's folder");
   f.list("flows", flows, ListLimits{0, 1'000'000}, "of flow_list: the flows");
+}
+
+void TcpWorkloadSpec::describe(Fields& f) {
+  f.field("response", response, range(Bytes(0), Bytes(std::uint64_t{1} << 30)),
+          "what `to` answers each message with, and `from` waits for before the next; 0 B: "
+          "nothing, messages form a stream");
+  f.optional("receive_size", receive_size, range(Bytes(1), Bytes(std::uint64_t{1} << 30)),
+             "most that a call to receive of a stream asks for; size if not given");
+  f.optional("port", port, range(1, 32767),
+             "that `to` listens at; further connections take those behind it. If not given the "
+             "next free one from 5001 on");
+  f.field("nodelay", nodelay, "small segments do not wait for acknowledgements (TCP_NODELAY)");
+  f.field("zero_copy", zero_copy, "`from` sends its pages themselves (MSG_ZEROCOPY)");
+  f.field("busy_poll", busy_poll,
+          "who waits for data looks at the NIC's ring itself (SO_PREFER_BUSY_POLL)");
 }
 
 void PcieBenchSpec::describe(Fields& f) {

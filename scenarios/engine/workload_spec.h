@@ -20,6 +20,9 @@
 
 namespace rnicsim {
 
+/// How two programs talk: by verbs over a transport service, or through sockets.
+enum class WorkloadTransport : std::uint8_t { kRc, kUc, kUd, kTcp };
+
 enum class WorkloadPattern : std::uint8_t {
   kPairs,
   kPerftest,
@@ -122,6 +125,22 @@ enum class PerftestProgram : std::uint8_t {
   kSendLat,
   kAtomicBw,
   kAtomicLat,
+  kTcpBw,
+  kTcpLat,
+};
+constexpr bool is_of_sockets(PerftestProgram program) {
+  return program == PerftestProgram::kTcpBw || program == PerftestProgram::kTcpLat;
+}
+
+/// What programs that talk over TCP do with their sockets.
+struct TcpWorkloadSpec {
+  Bytes response;
+  std::optional<Bytes> receive_size;
+  std::optional<std::uint16_t> port;  ///< once checked, the first one
+  bool nodelay = false;
+  bool zero_copy = false;
+  bool busy_poll = false;
+  void describe(Fields& f);
 };
 
 enum class PcieBenchOperation : std::uint8_t {
@@ -181,7 +200,7 @@ constexpr Bytes kGrhBytes{40};
 struct WorkloadSpec {
   std::string name;
   WorkloadPattern pattern = WorkloadPattern::kPairs;
-  Transport transport = Transport::kRc;
+  WorkloadTransport transport = WorkloadTransport::kRc;
   AnyJson from_rule;  ///< as the file has it
   AnyJson to_rule;
   std::string from;  ///< of one host; patterns of flows have `senders` and `receivers`
@@ -244,6 +263,7 @@ struct WorkloadSpec {
   std::optional<std::uint32_t> target_regions;
 
   std::optional<PcieBenchSpec> pcie_bench;
+  std::optional<TcpWorkloadSpec> tcp;  ///< once checked, there if it goes over TCP
 
   std::optional<std::uint32_t> in_flight;
   std::optional<Bytes> message_size;
@@ -260,6 +280,9 @@ struct WorkloadSpec {
 
   void describe(Fields& f);
 
+  bool is_over_tcp() const { return transport == WorkloadTransport::kTcp; }
+  /// REQUIRES: it goes by verbs.
+  Transport service() const { return static_cast<Transport>(transport); }
   /// Whether a side's regions are paged on demand.
   bool pages_on_demand(const std::string& host) const {
     return on_demand == OnDemand::kBoth ||
@@ -271,7 +294,7 @@ struct WorkloadSpec {
   Bytes payload() const { return is_local(operation) ? Bytes(0) : size; }
   /// From one message's place in a region to the next one's.
   Bytes step() const {
-    return spacing.value_or(transport == Transport::kUd ? size + kGrhBytes : size);
+    return spacing.value_or(transport == WorkloadTransport::kUd ? size + kGrhBytes : size);
   }
   /// Of either side's region: at least one message for each queue pair, and of atomics one answer
   /// for each that may be outstanding.
@@ -323,7 +346,7 @@ struct WorkloadSpec {
 
 /// As scenario files write it.
 const char* name_of(WorkloadPattern pattern);
-const char* name_of(Transport transport);
+const char* name_of(WorkloadTransport transport);
 const char* name_of(PerftestProgram program);
 const char* name_of(Operation operation);
 const char* name_of(PcieBenchOperation operation);

@@ -33,7 +33,7 @@ Scenario one_datagram(LinkLayer link_layer, IpVersion ip_version) {
   workload.from = "A";
   workload.to = "B";
   workload.operation = Operation::kSend;
-  workload.transport = Transport::kUd;
+  workload.transport = WorkloadTransport::kUd;
   workload.size = Bytes(kMessage);
   return scenario;
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/engine/tcp_checks.h"
+
+#include <map>
+#include <string>
+
+#include "model/quantity.h"
+#include "scenarios/engine/scenario_checks.h"
+
+namespace rnicsim {
+namespace {
+
+constexpr std::uint32_t kFirstPort = 5001;
+constexpr std::uint32_t kLastPort = 32767;  ///< above them connections have theirs
+
+class TcpChecker {
+ public:
+  TcpChecker(const JsonNode& document, Scenario& scenario)
+      : document_(document), scenario_(scenario) {}
+
+  void run() {
+    for (std::size_t i = 0; i < scenario_.workload.size(); ++i)
+      if (scenario_.workload[i].is_over_tcp() && scenario_.workload[i].tcp->port) take_ports(i);
+    for (std::size_t i = 0; i < scenario_.workload.size(); ++i) {
+      WorkloadSpec& workload = scenario_.workload[i];
+      if (!workload.is_over_tcp()) continue;
+      if (!workload.tcp->port) give_ports(i);
+      check_host(workload.from);
+      check_host(workload.to);
+    }
+  }
+
+ private:
+  using Taken = std::map<std::uint32_t, std::size_t>;  ///< port -> workload
+
+  void take_ports(std::size_t number) {
+    const WorkloadSpec& workload = scenario_.workload[number];
+    const std::string path = "workload." + std::to_string(number) + ".tcp.port";
+    const std::uint32_t first = *workload.tcp->port;
+    if (first + workload.queue_pairs - 1 > kLastPort)
+      fail_check(document_, path,
+                 std::to_string(workload.queue_pairs) + " connections from port " +
+                     std::to_string(first) + " on do not fit below " +
+                     std::to_string(kLastPort + 1));
+    Taken& taken = taken_[workload.to];
+    for (std::uint32_t port = first; port < first + workload.queue_pairs; ++port) {
+      const auto [other, is_new] = taken.emplace(port, number);
+      if (!is_new)
+        fail_check(document_, path,
+                   "port " + std::to_string(port) + " of host " + in_quotes(workload.to) +
+                       " is that of workload." + std::to_string(other->second));
+    }
+  }
+
+  /// The first run of free ports that is long enough.
+  void give_ports(std::size_t number) {
+    WorkloadSpec& workload = scenario_.workload[number];
+    const Taken& taken = taken_[workload.to];
+    std::uint32_t first = kFirstPort;
+    for (auto next = taken.lower_bound(first);
+         next != taken.end() && next->first < first + workload.queue_pairs; ++next)
+      first = next->first + 1;
+    workload.tcp->port = static_cast<std::uint16_t>(first);
+    take_ports(number);
+  }
+
+  void check_host(const std::string& machine) const {
+    for (std::size_t i = 0; i < scenario_.hosts.size(); ++i)
+      for (const std::string& name : scenario_.hosts[i].machine_names())
+        if (name == machine) check_kernel(scenario_.hosts[i], "hosts." + std::to_string(i));
+  }
+
+  /// What the kernel wants of its NIC.
+  void check_kernel(const HostSpec& host, const std::string& path) const {
+    const KernelConfig& kernel = host.config.kernel;
+    const EthernetConfig& nic = host.nics.front().config.ethernet;
+    const auto require = [&](bool holds, const char* key, const std::string& problem) {
+      if (!holds) fail_check(document_, path + ".kernel." + key, problem);
+    };
+    require(kernel.queues <= nic.queues, "queues",
+            std::to_string(kernel.queues) + " queues, and the NIC keeps " +
+                std::to_string(nic.queues) + " (nics.0.ethernet.queues)");
+    require(!kernel.flow_steering || nic.flow_rules != 0, "flow_steering",
+            "the NIC keeps no rules for flows (nics.0.ethernet.flow_rules)");
+  }
+
+  const JsonNode& document_;
+  Scenario& scenario_;
+  std::map<std::string, Taken> taken_;  ///< by host
+};
+
+}  // namespace
+
+void check_tcp(const JsonNode& document, Scenario& scenario) {
+  TcpChecker(document, scenario).run();
+}
+
+}  // namespace rnicsim
