@@ -15,7 +15,8 @@
 // SACK has told, and slow start repairs it. Window probes are empty segments of an old sequence
 // number, as Linux sends them, at the retransmission timer's intervals.
 //
-// ECN (RFC 3168): an echo cuts the window once a window; the next new data says so by CWR.
+// ECN (RFC 3168): an echo cuts the window once a window; the next new data says so by CWR. What was
+// in flight at the cut does not make the window grow again, as in Linux (its state CWR).
 //
 // Left out: RACK, tail loss probes, proportional rate reduction, undoing a needless recovery,
 // adapting to reordering, pacing.
@@ -170,6 +171,7 @@ class TcpSender {
   bool rescued_ = false;
   std::uint32_t timeouts_in_row_ = 0;
   std::uint64_t mark_end_ = 0;  ///< marks count again when this is acknowledged
+  std::uint64_t cut_end_ = 0;   ///< and the window that a mark has cut may grow again
   bool cwr_ = false;
 
   std::uint64_t sent_bytes_ = 0;
