@@ -33,7 +33,9 @@ ROWS = {"N1", "N2", "N5", "N7", "P53", "T4 write_bw 512 B", "T4 write_bw 1K", "T
         "K7 Connect-IB above the knee", "K7 ConnectX-3 below the knee",
         "K7 ConnectX-3 above the knee", "K10 one queue pair", "K10 two queue pairs", "K11", "K12",
         "M1 below the knee", "M1 above the knee", "M2", "Q7, 120 queue pairs",
-        "Q7, 240 queue pairs", "R3 registration, a page", "R3 deregistration, a page", "R4"}
+        "Q7, 240 queue pairs", "R3 registration, a page", "R3 deregistration, a page", "R4",
+        "E1 K = 16640 B", "E1 K = 66560 B", "E1 K = 199680 B", "P56 pipelined",
+        "P56 not pipelined"}
 
 
 def main():
