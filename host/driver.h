@@ -115,6 +115,8 @@ class Driver {
   Result<abi::QpContext> query_qp(CpuTask& task, Qpn qpn);
   Errno destroy_qp(CpuTask& task, Qpn qpn);
   MemoryRegistration& regions() { return registration_; }
+  /// What watches the NIC's DMA; it learns of memory for plain frames by those who lend it.
+  DmaGuard& guard() { return guard_; }
   SharedReceives& shared_receives() { return shared_receives_; }
   /// Makes the event queue if there is none yet.
   Errno open_events(CpuTask& task) { return events_.open(task, mailbox_); }
@@ -149,6 +151,7 @@ class Driver {
   std::uint16_t nic_;
   Memory& memory_;
   FrameAllocator& frames_;
+  DmaGuard& guard_;
   CommandChannel commands_;
   Probe probe_;
   MemoryRegistration registration_;

@@ -17,7 +17,8 @@
 
 namespace rnicsim {
 
-/// What both directions have: a ring of descriptors and one of completion entries.
+/// What both directions have: a ring of descriptors and one of completion entries. What stands in
+/// descriptors is lent to the NIC (host/dma_guard) until its entry has been taken.
 class EthernetRings {
  public:
   EthernetRings(Memory& memory, FrameAllocator& frames, std::uint32_t number,
@@ -44,6 +45,7 @@ class EthernetRings {
 
   Memory& memory_;
   FrameAllocator& frames_;
+  DmaGuard* guard_ = nullptr;  ///< once it is open
   std::uint32_t number_;
   std::uint8_t log_entries_;
   std::uint32_t descriptor_bytes_ = 0;
@@ -80,6 +82,7 @@ class TransmitRing : public EthernetRings {
 
  private:
   static constexpr std::uint32_t kHeaderRoom = 128;
+  void take_back(std::uint32_t index);
   PhysicalAddress headers_;
   std::uint32_t done_ = 0;
 };
@@ -102,6 +105,7 @@ class ReceiveRing : public EthernetRings {
 
  private:
   std::vector<KernelBuffer*> slots_;
+  Bytes buffer_bytes_;  ///< of each
 };
 
 }  // namespace rnicsim

@@ -8,7 +8,6 @@
 namespace rnicsim {
 
 namespace {
-constexpr std::uint64_t kStretch = 16384;  // bytes copied before softirq may take the core
 constexpr std::uint64_t kPage = 4096;
 }  // namespace
 
@@ -120,25 +119,31 @@ void TcpSocket::copy_in(CpuTask& task, PageTable& pages, VirtualAddress from, st
   Memory& memory = stack_.parts_.memory;
   std::uint64_t position = connection_.written();
   while (bytes != 0) {
-    const SendStore::Run to = sends_.place(position, std::min(bytes, kStretch));
-    copy_stretch(task, to.bytes, stack_.copy_.read(pages, from, to.bytes));
+    const SendStore::Run to = sends_.place(position, std::min(bytes, stack_.copy_.stretch_bytes()));
+    copy_stretch(task, to.bytes, [&](KernelCopy::Stretch& stretch) {
+      stretch.read(pages, from, to.bytes);
+      stretch.write(to.at, to.bytes);
+    });
     if (!options_.elided) {
       stack_.scratch_.resize(to.bytes);
       pages.load(from, stack_.scratch_.data(), to.bytes);
       memory.poke(to.at, stack_.scratch_.data(), to.bytes);
     }
-    stack_.copy_.write(to.at, to.bytes);
     position += to.bytes;
     from = VirtualAddress(from.value() + to.bytes);
     bytes -= to.bytes;
   }
 }
 
-/// The time of it.
-void TcpSocket::copy_stretch(CpuTask& task, std::uint64_t bytes, Cycles waits) {
+/// The time of it; `meet` says what it reads and writes.
+template <class Meet>
+void TcpSocket::copy_stretch(CpuTask& task, std::uint64_t bytes, Meet meet) {
   stack_.let_softirq_pass(task);
-  const Cycles copying(divide_up(bytes, task.core().config().copy_bytes_per_cycle));
-  task.run(options_.plane, CpuCategory::kCopying, copying + waits);
+  // DRAM is asked in the order of time.
+  if (stack_.copy_.takes_bandwidth()) task.settle();
+  KernelCopy::Stretch stretch(stack_.copy_, task.now());
+  meet(stretch);
+  task.run(options_.plane, CpuCategory::kCopying, stretch.cycles(task.core(), bytes));
 }
 
 void TcpSocket::await_pages(CpuTask& task) {
@@ -170,16 +175,16 @@ Result<Bytes> TcpSocket::receive(CpuTask& task, PageTable& pages, VirtualAddress
 std::uint64_t TcpSocket::copy_out(CpuTask& task, PageTable& pages, VirtualAddress to,
                                   std::uint64_t bytes) {
   const std::uint64_t position = connection_.consumed();
-  const std::uint64_t n = std::min({bytes, connection_.available(), kStretch});
-  Cycles waits(0);
+  const std::uint64_t n = std::min({bytes, connection_.available(), stack_.copy_.stretch_bytes()});
   std::uint64_t buffers = 0;
-  receives_.for_each(position, n, [&](PhysicalAddress from, std::uint64_t piece) {
-    waits += stack_.copy_.read(from, piece);
-    ++buffers;
-  });
+  receives_.for_each(position, n, [&](PhysicalAddress, std::uint64_t) { ++buffers; });
   if (&arrives_->core() != &task.core())
     task.charge(options_.plane, CpuCategory::kSocketBuffers, stack_.config_.cross_core * buffers);
-  copy_stretch(task, n, waits);
+  copy_stretch(task, n, [&](KernelCopy::Stretch& stretch) {
+    receives_.for_each(
+        position, n, [&](PhysicalAddress from, std::uint64_t piece) { stretch.read(from, piece); });
+    stretch.write(pages, to, n);
+  });
   if (!options_.elided) {
     Memory& memory = stack_.parts_.memory;
     std::vector<std::uint8_t>& scratch = stack_.scratch_;
@@ -191,7 +196,6 @@ std::uint64_t TcpSocket::copy_out(CpuTask& task, PageTable& pages, VirtualAddres
     });
     pages.store(to, scratch.data(), n);
   }
-  stack_.copy_.write(pages, to, n);
   receives_.release_before(position + n);
   KernelContext context(task);
   stack_.run_in(context, [&] { connection_.consume(n); });

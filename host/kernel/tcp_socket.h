@@ -7,9 +7,10 @@
 //   receive: sleep, or poll the NIC's ring, until there is something; copy kernel -> user memory
 //            (once), tell the connection of the room
 //
-// Copies are charged in stretches of 16 KiB with the core free for softirq between them; their
-// bytes move at the end of their stretch (of an elided socket: none move, time is the same). A send
-// or receive counts as one copy however many stretches it takes.
+// Copies are charged in stretches (of 16 KiB, or 4 KiB if they take the memory's bandwidth) with
+// the core free for softirq between them; their bytes move at the end of their stretch (of an
+// elided socket: none move, time is the same). A send or receive counts as one copy however many
+// stretches it takes.
 //
 // One program at a time sends and one receives. Options as Linux has them: TCP_NODELAY,
 // MSG_ZEROCOPY (SO_ZEROCOPY), SO_PREFER_BUSY_POLL. Sleeping senders wake when a third of the send
@@ -97,7 +98,8 @@ class TcpSocket : private TcpUser {
   std::uint64_t write_all(CpuTask& task, std::uint64_t bytes);
   void copy_in(CpuTask& task, PageTable& pages, VirtualAddress from, std::uint64_t bytes);
   std::uint64_t copy_out(CpuTask& task, PageTable& pages, VirtualAddress to, std::uint64_t bytes);
-  void copy_stretch(CpuTask& task, std::uint64_t bytes, Cycles waits);
+  template <class Meet>
+  void copy_stretch(CpuTask& task, std::uint64_t bytes, Meet meet);
   template <class Ready>
   void wait(CpuTask& task, Sleeper& sleeper, Ready ready);
   void wake(Sleeper& sleeper);

@@ -102,3 +102,29 @@ TEST_CASE("A stream of TCP crosses the hosts and NICs byte for byte, copied once
   CHECK(gbps > 5);
   CHECK(gbps < 50);
 }
+
+TEST_CASE("A byte of TCP crosses the memory bus of its sender and of its receiver three times") {
+  constexpr std::size_t kBytes = 3'000'000;
+  TcpPair pair(two_servers());
+  PageTable a_pages(pair.a.host->memory(), pair.a.host->frames());
+  PageTable b_pages(pair.b.host->memory(), pair.b.host->frames());
+  const VirtualAddress from = *a_pages.map(Bytes(kBytes), PageSize::k4KiB);
+  const VirtualAddress to = *b_pages.map(Bytes(kBytes), PageSize::k4KiB);
+  REQUIRE(pair.run(
+      [&](CpuTask& task, TcpSocket& socket) { socket.send(task, a_pages, from, Bytes(kBytes)); },
+      [&](CpuTask& task, TcpSocket& socket) {
+        socket.receive(task, b_pages, to, Bytes(kBytes), TcpSocket::Amount::kAll);
+      }));
+  const auto per_byte = [](System::Server& server, BusUse use) {
+    return static_cast<double>(server.host->memory().bus().crossed(use).count()) / kBytes;
+  };
+  // Lines at the edges of segments cross twice, and DMA has headers and rings.
+  for (const BusUse use : {BusUse::kCopyRead, BusUse::kCopyWrite, BusUse::kDmaRead}) {
+    CHECK(per_byte(pair.a, use) >= 1);
+    CHECK(per_byte(pair.a, use) < 1.1);
+  }
+  for (const BusUse use : {BusUse::kDmaWrite, BusUse::kCopyRead, BusUse::kCopyWrite}) {
+    CHECK(per_byte(pair.b, use) >= 1);
+    CHECK(per_byte(pair.b, use) < 1.1);
+  }
+}

@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "host/dma_guard.h"
 #include "host/interrupt_controller.h"
 #include "host/kernel/frame_bytes.h"
 #include "host/memory.h"
@@ -35,6 +36,7 @@ class FakeEthernet : public FakeEthernetQueues {
   std::function<std::size_t(const FrameHeaders&)> steer;
   std::vector<abi::EthernetFlowRule> rules;  ///< go before
   FakeEthernet* peer = nullptr;
+  const DmaGuard* guard = nullptr;  ///< asked for every frame
 
   std::vector<abi::EthernetTransmitDescriptor> sent;  ///< as the driver wrote them
   std::vector<Frame> frames;                          ///< as they left
@@ -133,6 +135,7 @@ class FakeEthernet : public FakeEthernetQueues {
     for (std::size_t i = 0; i < descriptor.pieces; ++i) {
       const std::size_t at = burst.size();
       burst.resize(at + descriptor.piece[i].bytes);
+      ask_guard(false, descriptor.piece[i].address, descriptor.piece[i].bytes);
       memory_.load(descriptor.piece[i].address, burst.data() + at, descriptor.piece[i].bytes);
     }
     FrameHeaders headers;
@@ -166,6 +169,14 @@ class FakeEthernet : public FakeEthernetQueues {
       scheduler_.at(wire_free_ + wire_latency,
                     call<&FakeEthernet::arrive>(this, frames.size() - 1));
   }
+  void ask_guard(bool write, PhysicalAddress at, std::uint64_t bytes) const {
+    for (std::uint64_t done = 0; guard != nullptr && done != bytes;) {
+      const std::uint64_t part = std::min<std::uint64_t>(bytes - done, 4096);
+      guard->check({write, PhysicalAddress(at.value() + done), Bytes(part), DmaPurpose::kFrame, {}},
+                   scheduler_.now());
+      done += part;
+    }
+  }
   void arrive(std::uint64_t index) { peer->receive(frames[index]); }
 
   std::uint32_t queue_for(const FrameHeaders& headers) const {
@@ -198,6 +209,7 @@ class FakeEthernet : public FakeEthernetQueues {
           queue.context.ring, queue.index(queue.consumer++));
       const auto buffer = abi::EthernetReceiveDescriptor::read(image.data());
       const std::size_t n = std::min<std::size_t>(buffer.bytes, frame.size() - at);
+      ask_guard(true, buffer.address, n);
       store(buffer.address, frame.data() + at, n);
       at += n;
       ++entry.descriptors;

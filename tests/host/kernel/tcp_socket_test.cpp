@@ -110,6 +110,41 @@ TEST_CASE("Each side copies each byte once, and each call counts one copy") {
   CHECK(transfer.bench.b.usage.copied() == Bytes(1'000'000));
 }
 
+TEST_CASE("Each line that a copy reads or writes crosses the memory bus once") {
+  KernelBenchConfig config = unmoderated();
+  config.kernel.mtu = Bytes(1408 + 52);  // segments of 22 lines
+  Transfer transfer(14'080, config);
+  REQUIRE(transfer.arrived());
+  const MemoryBus& a = transfer.bench.a.memory.bus();
+  const MemoryBus& b = transfer.bench.b.memory.bus();
+  CHECK(a.crossed(BusUse::kCopyRead) == Bytes(14'080));
+  CHECK(a.crossed(BusUse::kCopyWrite) == Bytes(14'080));
+  // Behind 66 B of headers a segment lies across one more.
+  CHECK(b.crossed(BusUse::kCopyRead) == Bytes(14'080 + 10 * 64));
+  CHECK(b.crossed(BusUse::kCopyWrite) == Bytes(14'080));
+}
+
+TEST_CASE("With a cache what a sender copied into kernel memory is still there for its DMA") {
+  KernelBenchConfig config = unmoderated();
+  config.memory.cache.size = 1_MiB;
+  Transfer transfer(14'080, config);
+  REQUIRE(transfer.arrived());
+  Memory& memory = transfer.bench.a.memory;
+  CHECK(memory.bus().crossed(BusUse::kCopyRead) == Bytes(14'080));
+  CHECK(memory.bus().crossed(BusUse::kCopyWrite) == Bytes());
+  const PhysicalAddress user = *transfer.bench.a.pages.translate(transfer.from);
+  CHECK(memory.cache()->read(user.value() / 64));
+}
+
+TEST_CASE("Copies that share a slow memory take the time of its bandwidth") {
+  KernelBenchConfig config = unmoderated();
+  config.memory.bandwidth = BitRate::gbps(1);  // a line in 512 ns
+  config.memory.shared_with_copies = true;
+  Transfer transfer(14'080, config);
+  REQUIRE(transfer.arrived());
+  CHECK(transfer.bench.a.usage.time(CpuPlane::kData, CpuCategory::kCopying) == 512_ns * 440);
+}
+
 TEST_CASE("A transfer that loses every fiftieth frame arrives byte for byte") {
   KernelBenchConfig config = unmoderated();
   config.tcp.min_rto = 1_ms;
