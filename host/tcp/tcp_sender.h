@@ -19,7 +19,8 @@
 // SACK tells of it, everything before it was sent two round trips earlier and is lost (what RACK
 // would say); if it repaired a loss itself, the window pays for that once it is known.
 //
-// ECN (RFC 3168): an echo cuts the window once a window; the next new data says so by CWR.
+// ECN (RFC 3168): an echo cuts the window once a window; the next new data says so by CWR. What was
+// in flight at the cut does not make the window grow again, as in Linux (its state CWR).
 //
 // Left out: RACK, proportional rate reduction, undoing a needless recovery,
 // adapting to reordering, pacing.
@@ -183,6 +184,7 @@ class TcpSender {
   bool rescued_ = false;
   std::uint32_t timeouts_in_row_ = 0;
   std::uint64_t mark_end_ = 0;  ///< marks count again when this is acknowledged
+  std::uint64_t cut_end_ = 0;   ///< and the window that a mark has cut may grow again
   bool cwr_ = false;
 
   std::uint64_t sent_bytes_ = 0;
