@@ -104,6 +104,7 @@ void EthernetChannel::begin() {
 
 void EthernetChannel::begin_round() {
   taken_ = 0;
+  round_began_ = parts_.scheduler.now();
   ++counts_.rounds;
   charge_then(plane(), CpuCategory::kSoftirq, parts_.config.poll,
               call<&EthernetChannel::step>(this));
@@ -113,6 +114,7 @@ void EthernetChannel::begin_round() {
 void EthernetChannel::step() {
   const KernelConfig& config = parts_.config;
   if (!ready_.empty()) {
+    segment_began_ = parts_.scheduler.now();
     const SegmentReceiver::Work work = parts_.receiver.work_of(ready_.front());
     return charge_then(work.plane, CpuCategory::kProtocol, work.cycles,
                        call<&EthernetChannel::hand_over>(this));
@@ -199,6 +201,10 @@ bool EthernetChannel::checksum_is_good(const FrameHeaders& headers, const Kernel
 void EthernetChannel::hand_over() {
   ReceivedSegment segment = ready_.take();
   ++counts_.segments_received;
+  if (parts_.probe.on())
+    parts_.probe(parts_.scheduler.now(),
+                 segment.is_acknowledgement() ? ProbeKind::kAckTaken : ProbeKind::kSegmentTaken,
+                 segment_began_, segment.tcp.segments, segment.tcp.header.mark(segment.tcp.length));
   KernelContext context(core_);
   parts_.receiver.receive(segment, *this, context);
   // What it has charged comes before the next look.
@@ -221,6 +227,7 @@ bool EthernetChannel::refill() {
 }
 
 void EthernetChannel::end_round() {
+  parts_.probe(parts_.scheduler.now(), ProbeKind::kSoftirqRound, round_began_, taken_, {});
   const std::uint32_t before = receive_.producer();
   refill();
   if (receive_.producer() == before) return finish_round();

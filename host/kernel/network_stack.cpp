@@ -48,7 +48,7 @@ Errno NetworkStack::open(CpuTask& task, const NetworkAddress& address) {
 Errno NetworkStack::open_channels(CpuTask& task) {
   const EthernetChannel::Parts parts{parts_.scheduler,  config_,  parts_.memory,
                                      parts_.frames,     buffers_, parts_.mmio,
-                                     parts_.interrupts, *this};
+                                     parts_.interrupts, *this,    probe_};
   for (unsigned i = 0; i < config_.queues; ++i) {
     CpuCore& core = *parts_.cores[(config_.first_core + i) % parts_.cores.size()];
     channels_.push_back(std::make_unique<EthernetChannel>(parts, i, core));
@@ -89,12 +89,15 @@ TcpListener& NetworkStack::listen(CpuTask& task, std::uint16_t port, const Socke
 }
 
 TcpSocket& NetworkStack::connect(CpuTask& task, const TcpPeer& peer, const SocketOptions& options) {
+  const Time begin = task.now();
   enter(task, CpuPlane::kControl);
   const std::uint16_t port = free_port();
   TcpSocket& socket = make(peer, port, options, channel_of(task.core()));
   connections_[key_of(peer.address.ip, peer.port, port)] = &socket;
   socket.connect(task);
-  if (socket.is_established()) steer(task, socket);
+  if (!socket.is_established()) return socket;
+  steer(task, socket);
+  probe_(task.now(), ProbeKind::kConnected, begin, 1, socket.connection().mark_of_sent(0, 0));
   return socket;
 }
 
@@ -195,6 +198,7 @@ void NetworkStack::refuse(const ReceivedSegment& segment, EthernetChannel& from,
         tcp.sequence + (segment.tcp.length + (tcp.syn ? 1U : 0U) + (tcp.fin ? 1U : 0U));
   }
   ++counts_.resets_sent;
+  probe_(context.now(), ProbeKind::kResetSent, context.now(), 0, reset.header.mark(0));
   transmit(context, from, plane_, {segment.source_mac, segment.source}, reset, nullptr);
 }
 
@@ -207,6 +211,10 @@ void NetworkStack::drop(KernelBufferList& buffers) {
 
 void NetworkStack::transmit(TcpSocket& socket, const TcpSegment& segment) {
   EthernetChannel& channel = *socket.channel_;
+  if (segment.again && probe_.on())
+    probe_(parts_.scheduler.now(), ProbeKind::kSegmentAgain, parts_.scheduler.now(),
+           segment.header.syn || socket.connection().sender().has_timed_out() ? 1 : 0,
+           segment.header.mark(segment.length));
   in_context(channel, socket.options().plane, [&](KernelContext& context) {
     transmit(context, channel, socket.options().plane, socket.peer().address, segment,
              segment.length != 0 ? &socket.sends_ : nullptr);
@@ -218,6 +226,8 @@ void NetworkStack::transmit(KernelContext& context, EthernetChannel& channel, Cp
                             const SendStore* sends) {
   const bool is_ack = segment.length == 0 && !segment.header.syn && !segment.header.fin;
   ++(is_ack ? counts_.acks_sent : counts_.bursts_sent);
+  const Time begin = context.now();
+  std::uint64_t frames = 0;
   context.charge(plane, CpuCategory::kProtocol,
                  is_ack ? config_.transmit_ack : config_.transmit_segment);
   context.charge(plane, CpuCategory::kSocketBuffers, config_.skb);
@@ -233,8 +243,15 @@ void NetworkStack::transmit(KernelContext& context, EthernetChannel& channel, Cp
     context.charge(plane, CpuCategory::kPosting, config_.transmit);
     channel.transmit(frame);
     at += length;
+    ++frames;
   } while (at < segment.length);
-  channel.ring(context.charge(plane, CpuCategory::kDoorbell, config_.doorbell));
+  const Time made = context.now();
+  const Time rung = context.charge(plane, CpuCategory::kDoorbell, config_.doorbell);
+  channel.ring(rung);
+  if (!probe_.on()) return;
+  const TcpMark mark = segment.header.mark(segment.length);
+  probe_(made, is_ack ? ProbeKind::kAckMade : ProbeKind::kSegmentMade, begin, frames, mark);
+  probe_(rung, ProbeKind::kSegmentRung, made, frames, mark);
 }
 
 /// As much of the segment from its `at`-th byte on as the next frame can hold; returns how much.

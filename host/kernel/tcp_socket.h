@@ -74,6 +74,7 @@ class TcpSocket : private TcpUser {
  private:
   friend class NetworkStack;
   friend class TcpListener;
+  void tell(Time time, ProbeKind kind, Time begin, std::uint64_t b, const TcpMark& mark) const;
   TcpSocket(NetworkStack& stack, const TcpConfig& config, const TcpConnection::Ends& ends,
             const TcpPeer& peer, const SocketOptions& options, EthernetChannel& channel);
 
@@ -92,6 +93,9 @@ class TcpSocket : private TcpUser {
   void connect(CpuTask& task);
 
   void enter(CpuTask& task);
+  Result<Bytes> send_in_call(CpuTask& task, PageTable& pages, VirtualAddress from, Bytes bytes);
+  Result<Bytes> receive_in_call(CpuTask& task, PageTable& pages, VirtualAddress to, Bytes bytes,
+                                Amount amount);
   std::uint64_t send_copied(CpuTask& task, PageTable& pages, VirtualAddress from,
                             std::uint64_t bytes);
   std::uint64_t write_all(CpuTask& task, std::uint64_t bytes);
@@ -115,6 +119,8 @@ class TcpSocket : private TcpUser {
   TcpListener* listener_ = nullptr;  ///< until it is accepted
   ReceivedSegment* taking_ = nullptr;
   CpuTask* polling_task_ = nullptr;
+  Time made_;   ///< when there was one
+  Time woken_;  ///< a sleeper, the last time
   Sleeper reader_;
   Sleeper writer_;
   bool established_ = false;
