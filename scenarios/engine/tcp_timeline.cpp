@@ -104,7 +104,8 @@ void TcpTimeline::at_sender(Message& m, const ProbeRecord& r) {
 void TcpTimeline::at_receiver(Message& m, const ProbeRecord& r) {
   switch (r.kind) {
     case ProbeKind::kPacketReceived:
-      return m.parts.extend(m.control ? kControlWire : kWire, r.time);
+      m.parts.extend(m.control ? kControlWire : kWire, r.time);
+      return;
     case ProbeKind::kFrameWritten:
       m.frame_came = true;
       return grow(m, kWrite, nullptr, r, r.b);
@@ -117,8 +118,8 @@ void TcpTimeline::at_receiver(Message& m, const ProbeRecord& r) {
     case ProbeKind::kCopiedOut:
       return grow(m, kCopyOut, nullptr, r, r.b);
     case ProbeKind::kSocketReceive:
-      if (m.control) return m.parts.extend(kControlReceive, r.time);
-      return m.parts.grow(kReturn, m.to, r.time, r.time, r.b, m.id);
+      if (m.control && m.parts.extend(kControlReceive, r.time)) return;
+      return m.parts.grow(m.control ? kControlReceive : kReturn, m.to, r.time, r.time, r.b, m.id);
     default:
       return;
   }
@@ -139,6 +140,7 @@ void TcpTimeline::towards_softirq(Message& m, const ProbeRecord& r) {
     case ProbeKind::kSoftirqRound:
       if (!m.segment_taken) return;
       m.segment_taken = false;
+      if (m.control && m.parts.extend(kControlSoftirq, r.time)) return;
       return grow(m, kSoftirq, &kControlSoftirq, r, 0);
     default:
       return;

@@ -21,12 +21,13 @@ void TimelineParts::grow(const TimelineRow& row, const std::string& host, Time b
   record.bytes += bytes;
 }
 
-void TimelineParts::extend(const TimelineRow& row, Time end) {
+bool TimelineParts::extend(const TimelineRow& row, Time end) {
   const auto at = parts_.find(key_of(row));
-  if (at == parts_.end()) return;
+  if (at == parts_.end()) return false;
   Part& part = at->second;
   if (part.extended++ == 0) part.record.first_end = end;
   part.record.end = std::max(part.record.end, end);
+  return true;
 }
 
 void TimelineParts::take(std::vector<TimelineRecord>& records) {

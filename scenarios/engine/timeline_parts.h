@@ -28,8 +28,8 @@ class TimelineParts {
   /// `work_request`: what its records are grouped by; 0: nothing.
   void grow(const TimelineRow& row, const std::string& host, Time begin, Time end,
             std::uint64_t bytes, std::uint64_t work_request);
-  /// What `grow` began has ended later than it knew.
-  void extend(const TimelineRow& row, Time end);
+  /// What `grow` began has ended later than it knew. False: it has not begun anything.
+  bool extend(const TimelineRow& row, Time end);
   /// One of a row's records waited for a table.
   void miss(const TimelineRow& row) { ++parts_[key_of(row)].misses; }
   /// Adds the rows, finished.

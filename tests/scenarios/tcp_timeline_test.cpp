@@ -115,6 +115,6 @@ TEST_CASE("a message of the control plane is part of step 3, in few rows") {
                          "3 receive: 2000-4200 x1 B/cpu/kernel.socket control 0 B",
                          "3 segments: 620-805 x2 A-B/wire/port control 2140 B",
                          "3 send: 90-310 x1 A/cpu/kernel.socket control 2000 B",
-                         "3 softirq: 1200-2100 x2 B/cpu/kernel.softirq control 0 B"});
+                         "3 softirq: 1200-2100 x1 B/cpu/kernel.softirq control 0 B"});
   CHECK(t.work_request() == 0);
 }
