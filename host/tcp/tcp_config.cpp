@@ -9,6 +9,8 @@ void CubicConfig::describe(Fields& fields) {
   fields.field("fast_convergence", fast_convergence,
                "a flow whose windows shrink makes room for others");
   fields.field("reno_friendly", reno_friendly, "never slower than Reno would be");
+  fields.field("hystart", hystart,
+               "slow start ends when acknowledgements say that the path is full");
 }
 
 void DctcpConfig::describe(Fields& fields) {

@@ -16,6 +16,7 @@ struct CubicConfig {
   double beta = 0.7;  ///< what a loss leaves of the window
   bool fast_convergence = true;
   bool reno_friendly = true;
+  bool hystart = true;
   void describe(Fields& fields);
 };
 

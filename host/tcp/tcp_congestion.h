@@ -61,6 +61,8 @@ class TcpCongestion {
   /// So many bytes of an acknowledgement, above the threshold; returns the new window.
   virtual std::uint64_t avoid(std::uint64_t bytes, const Acknowledged& news) = 0;
   std::uint64_t mss() const { return mss_; }
+  /// The window is the threshold from now on.
+  void leave_slow_start() { threshold_ = window_; }
 
  private:
   std::uint64_t mss_ = 1;

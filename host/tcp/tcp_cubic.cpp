@@ -24,7 +24,13 @@ double TcpCubic::target(double seconds) const {
   return config_.c * from_plateau * from_plateau * from_plateau + w_max_;
 }
 
+void TcpCubic::observe(const Acknowledged& news) {
+  if (!config_.hystart || !in_slow_start()) return;
+  if (hystart_.observe(news, window() / mss())) leave_slow_start();
+}
+
 void TcpCubic::started() {
+  hystart_ = {};
   in_epoch_ = after_loss_ = false;
   w_max_ = w_prior_ = 0;
 }

@@ -6,12 +6,12 @@
 //   each window's worth of acknowledgements brings the window to W(t + rtt), at most half as much
 //   again; where Reno's estimate (section 4.3) is above W(t), the window is that
 //
-// After a timeout, or slow start that ended without a loss, K is 0 and W_max the window
-// (4.8, 4.10). Left out: HyStart++. Approximates: time in which the application sends nothing
-// counts as well.
+// After a timeout, or slow start that ended without a loss (tcp_hystart), K is 0 and W_max the
+// window (4.8, 4.10). Approximates: time in which the application sends nothing counts as well.
 #pragma once
 
 #include "host/tcp/tcp_congestion.h"
+#include "host/tcp/tcp_hystart.h"
 
 namespace rnicsim {
 
@@ -23,6 +23,7 @@ class TcpCubic final : public TcpCongestion {
   double target(double seconds) const;
   double k() const { return k_; }
   double w_max() const { return w_max_; }
+  void observe(const Acknowledged& news) override;
 
  protected:
   void started() override;
@@ -34,6 +35,7 @@ class TcpCubic final : public TcpCongestion {
   double segments(std::uint64_t bytes) const;
 
   CubicConfig config_;
+  TcpHystart hystart_;
   bool in_epoch_ = false;
   bool after_loss_ = false;  ///< the epoch begins with one
   Time epoch_;

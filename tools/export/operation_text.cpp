@@ -47,6 +47,12 @@ std::string deed_text(const WorkloadSpec& w) {
   if (w.pattern == WorkloadPattern::kRegistration)
     return fmt::format("{} registers {}", w.from, short_text(w.size));
   const std::string size = short_text(w.size);
+  if (w.is_over_tcp()) {
+    const std::string deed = fmt::format("{} sends {} to {} over TCP", w.from, size, w.to);
+    return w.tcp->response == Bytes(0) ? deed
+                                       : fmt::format("{} and gets {} back", deed,
+                                                     short_text(w.tcp->response));
+  }
   switch (w.operation) {
     case Operation::kWrite:
       return fmt::format("{} writes {} to {}", w.from, size, w.to);

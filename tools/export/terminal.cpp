@@ -99,7 +99,9 @@ class Summary {
       return;
     }
     if (messages <= 1) {
-      line("", "latency " + text(path + "latency.mean") + ", post_send to completion polled" +
+      const char* span = workload.is_over_tcp() ? ", call to send to last byte received"
+                                                : ", post_send to completion polled";
+      line("", "latency " + text(path + "latency.mean") + span +
                    (find(path + "landing.mean") == nullptr
                         ? ""
                         : "; all in " + workload.to + "'s memory after " +
@@ -169,9 +171,20 @@ class Summary {
           frames += value(port + "tx_bytes");
           headers += value(port + "tx_header_bytes");
         }
-    line("wire", fmt::format("{}; routable: {}; headers {} of {} sent", packet_format_name(fabric),
-                             routable_text(fabric), short_text(headers, Unit::kBytes),
+    line("wire", fmt::format("{}; headers {} of {} sent", packets_text(fabric),
+                             short_text(headers, Unit::kBytes),
                              short_text(frames, Unit::kBytes)));
+  }
+
+  std::string packets_text(const FabricSpec& fabric) const {
+    bool tcp = false;
+    bool rdma = false;
+    for (const WorkloadSpec& workload : run_.setup.workload)
+      (workload.is_over_tcp() ? tcp : rdma) = true;
+    const std::string of_rdma =
+        fmt::format("{}; routable: {}", packet_format_name(fabric), routable_text(fabric));
+    if (!tcp) return of_rdma;
+    return rdma ? "TCP over IPv4 and " + of_rdma : "TCP over IPv4; routable: yes";
   }
 
   static const char* routable_text(const FabricSpec& fabric) {

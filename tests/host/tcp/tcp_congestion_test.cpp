@@ -6,6 +6,7 @@
 
 #include "host/tcp/tcp_cubic.h"
 #include "host/tcp/tcp_dctcp.h"
+#include "host/tcp/tcp_hystart.h"
 #include "host/tcp/tcp_reno.h"
 
 using namespace rnicsim;
@@ -192,4 +193,54 @@ TEST_CASE("Each algorithm goes by its name") {
   CHECK(is_a(TcpAlgorithm::kDctcp, static_cast<TcpDctcp*>(nullptr)));
   CHECK(is_a(TcpAlgorithm::kReno, static_cast<TcpReno*>(nullptr)));
   CHECK_FALSE(is_a(TcpAlgorithm::kReno, static_cast<TcpDctcp*>(nullptr)));
+}
+
+namespace {
+
+/// Acknowledges `una` of `high`, at a time, with a smoothed round trip time of 100 us unless said.
+TcpCongestion::Acknowledged at(Time now, std::uint64_t una, std::uint64_t high, Time rtt = 100_us) {
+  TcpCongestion::Acknowledged news = acked(kMss, now, rtt);
+  news.una = una;
+  news.high = high;
+  return news;
+}
+
+}  // namespace
+
+TEST_CASE("Hybrid slow start ends when a train of acknowledgements fills half a round trip") {
+  TcpHystart hystart;
+  CHECK_FALSE(hystart.observe(at(1000_us, 1, 100), 16));   // the round begins
+  CHECK_FALSE(hystart.observe(at(1050_us, 50, 150), 16));  // just half of 100 us
+  CHECK(hystart.observe(at(1050_us + Time::ps(1), 60, 160), 16));
+}
+
+TEST_CASE("A new round begins a new train, and a small window is left alone") {
+  TcpHystart hystart;
+  CHECK_FALSE(hystart.observe(at(1000_us, 1, 100), 16));
+  CHECK_FALSE(hystart.observe(at(1040_us, 100, 200), 16));
+  CHECK_FALSE(hystart.observe(at(1090_us, 101, 300), 16));  // the next round
+  CHECK_FALSE(hystart.observe(at(1140_us, 200, 300), 16));
+  CHECK_FALSE(hystart.observe(at(1190_us, 300, 300), 15));
+  CHECK(hystart.observe(at(1190_us, 300, 300), 16));
+}
+
+TEST_CASE("Acknowledgements far apart are no train, but a grown round trip time ends slow start") {
+  TcpHystart hystart;
+  CHECK_FALSE(hystart.observe(at(1_ms, 1, 100), 16));
+  CHECK_FALSE(hystart.observe(at(3_ms + Time::ps(1), 50, 100), 16));
+  CHECK_FALSE(hystart.observe(at(6_ms, 60, 100, 4100_us), 16));  // 4 ms more
+  CHECK(hystart.observe(at(9_ms, 70, 100, 4101_us), 16));
+}
+
+TEST_CASE("CUBIC leaves slow start where its train says so, unless it is told not to") {
+  for (const bool hystart : {true, false}) {
+    CubicConfig config;
+    config.hystart = hystart;
+    TcpCubic cubic(config);
+    cubic.begin(kMss, 20);
+    cubic.observe(at(1000_us, 1, 100));
+    cubic.observe(at(1060_us, 50, 150));
+    CHECK(cubic.in_slow_start() == !hystart);
+    CHECK(cubic.threshold() == (hystart ? cubic.window() : ~std::uint64_t{0}));
+  }
 }
