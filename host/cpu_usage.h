@@ -26,7 +26,7 @@ enum class CpuCategory : std::uint8_t {
   kCopying,
   kInterrupt,
   kProtocol,
-  // Of the kernel's network path only.
+  // Of the kernel's network path only; scheduling of event channels too.
   kSoftirq,
   kSocketBuffers,
   kChecksum,
@@ -41,9 +41,10 @@ class CpuUsage {
     entry.time += time;
     entry.cycles += cycles;
   }
-  void add_copy(Bytes bytes) {
-    ++copies_;
-    copied_ += bytes;
+  /// Of messages; those of the control plane are no payload.
+  void add_copy(Bytes bytes, CpuPlane plane = CpuPlane::kData) {
+    ++copies_[static_cast<unsigned>(plane)];
+    copied_[static_cast<unsigned>(plane)] += bytes;
   }
   void add_system_call(CpuPlane plane) { ++system_calls_[static_cast<unsigned>(plane)]; }
   void add_context_switch(CpuPlane plane) { ++context_switches_[static_cast<unsigned>(plane)]; }
@@ -51,8 +52,12 @@ class CpuUsage {
   Time time(CpuPlane plane, CpuCategory category) const { return at(plane, category).time; }
   Cycles cycles(CpuPlane plane, CpuCategory category) const { return at(plane, category).cycles; }
   Time busy(CpuPlane plane) const;
-  std::uint64_t copies() const { return copies_; }
-  Bytes copied() const { return copied_; }
+  std::uint64_t copies(CpuPlane plane = CpuPlane::kData) const {
+    return copies_[static_cast<unsigned>(plane)];
+  }
+  Bytes copied(CpuPlane plane = CpuPlane::kData) const {
+    return copied_[static_cast<unsigned>(plane)];
+  }
   std::uint64_t system_calls(CpuPlane plane) const {
     return system_calls_[static_cast<unsigned>(plane)];
   }
@@ -61,8 +66,9 @@ class CpuUsage {
   }
 
   /// Under `scope` (".cpu"): <plane>.busy, <plane>.<category>, <plane>.<category>.cycles, copies,
-  /// copied_bytes; if the kernel's network path ran, its categories; if programs called the kernel
-  /// for sockets or events, <plane>.system_calls and <plane>.context_switches.
+  /// copied_bytes; if the kernel's network path or its scheduler ran, its categories; if so, or if
+  /// programs asked it for events, <plane>.system_calls and <plane>.context_switches. Calls of the
+  /// RDMA driver are counted always, but alone they are not reported.
   void report(const MetricScope& scope) const;
 
  private:
@@ -75,8 +81,8 @@ class CpuUsage {
     return entries_[static_cast<unsigned>(plane)][static_cast<unsigned>(category)];
   }
   std::array<std::array<Entry, kCpuCategories>, kCpuPlanes> entries_{};
-  std::uint64_t copies_ = 0;
-  Bytes copied_;
+  std::array<std::uint64_t, kCpuPlanes> copies_{};
+  std::array<Bytes, kCpuPlanes> copied_{};
   std::array<std::uint64_t, kCpuPlanes> system_calls_{};
   std::array<std::uint64_t, kCpuPlanes> context_switches_{};
 };

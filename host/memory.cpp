@@ -310,6 +310,13 @@ void Memory::watch(PhysicalAddress address, Callback callback) {
   watches_.push_back({address.value() / kLineBytes, callback});
 }
 
+void Memory::unwatch(const Callback& callback) {
+  const auto is_its = [&](const Watch& watch) {
+    return watch.callback.function == callback.function && watch.callback.object == callback.object;
+  };
+  watches_.erase(std::remove_if(watches_.begin(), watches_.end(), is_its), watches_.end());
+}
+
 void Memory::wrote(PhysicalAddress address, Bytes bytes) {
   if (watches_.empty() || bytes == Bytes()) return;
   const std::uint64_t first = address.value() / kLineBytes;

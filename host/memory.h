@@ -100,6 +100,8 @@ class Memory {
   /// A CPU that polls: `callback` runs once, with the entry's place in time, when a DMA write
   /// touches the 64 B line of `address` (called by the root complex at the instant of visibility).
   void watch(PhysicalAddress address, Callback callback);
+  /// Forgets the watches of this callback's object: it looks no longer.
+  void unwatch(const Callback& callback);
   /// The root complex made [address, address + bytes) visible now: runs and forgets the watches.
   void wrote(PhysicalAddress address, Bytes bytes);
 

@@ -21,35 +21,60 @@ TcpSocket::TcpSocket(NetworkStack& stack, const TcpConfig& config, const TcpConn
       arrives_(&channel),
       sends_(stack.parts_.frames, config.send_buffer),
       receives_(stack.buffers_),
-      connection_(stack.parts_.scheduler, config, ends, *this) {}
+      connection_(stack.parts_.scheduler, config, ends, *this),
+      made_(stack.parts_.scheduler.now()),
+      reader_{WaitQueue(stack.interrupt_config())},
+      writer_{WaitQueue(stack.interrupt_config())} {}
+
+void TcpSocket::tell(Time time, ProbeKind kind, Time begin, std::uint64_t b,
+                     const TcpMark& mark) const {
+  stack_.probe_(time, kind, begin, b, mark);
+}
 
 // ---- Waiting -----------------------------------------------------------------------------------
 
 void TcpSocket::enter(CpuTask& task) { stack_.enter(task, options_.plane); }
 
 template <class Ready>
-void TcpSocket::wait(CpuTask& task, Sleeper& sleeper, Ready ready) {
+void TcpSocket::wait(CpuTask& task, Waiting& waiting, Ready ready, Poll poll) {
   stack_.let_softirq_pass(task);
+  EthernetChannel* polled = nullptr;
   while (!ready()) {
-    if (options_.busy_poll) {
-      polling_task_ = &task;
-      arrives_->busy_poll(task, options_.plane, ready);
-      polling_task_ = nullptr;
-    } else {
-      sleeper.sleep(task, options_.plane, stack_.interrupt_config());
+    if (!options_.busy_poll || poll == Poll::kNever) {
+      waiting.asleep.sleep(task, options_.plane);
+      tell(task.now(), ProbeKind::kSocketWoken, woken_, 0,
+           &waiting == &reader_
+               ? connection_.mark_of_received(connection_.consumed(), connection_.available())
+               : connection_.mark_of_sent(connection_.written(), 0));
       stack_.let_softirq_pass(task);
+      continue;
     }
+    if (polled != arrives_) {  // frames come by another ring now
+      if (polled != nullptr) polled->end_busy_polling();
+      polled = arrives_;
+      polled->begin_busy_polling();
+    }
+    waiting.polls = &task;
+    polled->busy_poll(task, options_.plane, ready);
+    waiting.polls = nullptr;
   }
-  if (options_.busy_poll) arrives_->busy_polled();
+  if (polled != nullptr) polled->end_busy_polling();
 }
 
-void TcpSocket::wake(Sleeper& sleeper) {
+void TcpSocket::wake(Waiting& waiting) {
   // Who polls one ring may get its frames by another.
-  if (polling_task_ != nullptr) polling_task_->wake(stack_.parts_.scheduler.now());
-  if (!sleeper.is_asleep()) return;
+  if (waiting.polls != nullptr) waiting.polls->wake(stack_.parts_.scheduler.now());
+  wake(waiting.asleep);
+}
+
+void TcpSocket::wake(WaitQueue& queue) {
+  if (!queue.has_sleeper()) return;
   ++stack_.counts_.wakeups;
-  stack_.in_context(*channel_, options_.plane, [&](KernelContext& context) {
-    sleeper.wake(context, options_.plane, stack_.config_, stack_.interrupt_config());
+  stack_.in_context(*this, [&](KernelContext& context) {
+    queue.wake([&](Cycles cycles) {
+      return context.charge(options_.plane, CpuCategory::kScheduling, cycles);
+    });
+    woken_ = context.now();
   });
 }
 
@@ -62,8 +87,19 @@ void TcpSocket::connect(CpuTask& task) {
 // ---- Sending -----------------------------------------------------------------------------------
 
 Result<Bytes> TcpSocket::send(CpuTask& task, PageTable& pages, VirtualAddress from, Bytes bytes) {
+  const Time begin = task.now();
+  const std::uint64_t offset = connection_.written();
+  const Result<Bytes> sent = send_in_call(task, pages, from, bytes);
+  tell(task.now(), ProbeKind::kSocketSend, begin, sent.value.count(),
+       connection_.mark_of_sent(offset, sent.value.count()));
+  return sent;
+}
+
+Result<Bytes> TcpSocket::send_in_call(CpuTask& task, PageTable& pages, VirtualAddress from,
+                                      Bytes bytes) {
   enter(task);
   if (pages.find(from, bytes) == nullptr) return Errno::kFault;
+  if (is_over()) return Bytes(0);
   if (options_.zero_copy) {
     const std::uint64_t count = (from.value() % kPage + bytes.count() + kPage - 1) / kPage;
     task.run(options_.plane, CpuCategory::kPinning, stack_.config_.pin_page * count);
@@ -74,23 +110,24 @@ Result<Bytes> TcpSocket::send(CpuTask& task, PageTable& pages, VirtualAddress fr
   }
   if (!sends_.reserve()) return Errno::kNoMemory;
   const std::uint64_t sent = send_copied(task, pages, from, bytes.count());
-  task.core().usage().add_copy(Bytes(sent));
+  task.core().usage().add_copy(Bytes(sent), options_.plane);
   return Bytes(sent);
 }
 
 /// A burst at a time, so that the first leaves while the next is copied.
 std::uint64_t TcpSocket::send_copied(CpuTask& task, PageTable& pages, VirtualAddress from,
                                      std::uint64_t bytes) {
+  const SendStore::Use use(sends_);
   const std::uint64_t burst = stack_.burst_of(connection_.segment_size());
   std::uint64_t done = 0;
-  while (done < bytes && !failure_) {
+  while (done < bytes && !is_over()) {
     if (connection_.room() == 0) {
-      wait(task, writer_, [&] { return connection_.room() != 0 || failure_; });
+      wait(task, writer_, [&] { return connection_.room() != 0 || is_over(); });
       continue;
     }
     const std::uint64_t n = std::min({bytes - done, burst, connection_.room()});
     copy_in(task, pages, VirtualAddress(from.value() + done), n);
-    write_out(task, n);
+    if (!write_out(task, n)) break;
     done += n;
   }
   return done;
@@ -98,20 +135,22 @@ std::uint64_t TcpSocket::send_copied(CpuTask& task, PageTable& pages, VirtualAdd
 
 std::uint64_t TcpSocket::write_all(CpuTask& task, std::uint64_t bytes) {
   std::uint64_t done = 0;
-  while (done < bytes && !failure_) {
-    wait(task, writer_, [&] { return connection_.room() != 0 || failure_; });
+  while (done < bytes) {
+    wait(task, writer_, [&] { return connection_.room() != 0 || is_over(); });
     const std::uint64_t n = std::min(bytes - done, connection_.room());
-    if (n != 0) write_out(task, n);
+    if (!write_out(task, n)) break;
     done += n;
   }
   return done;
 }
 
-void TcpSocket::write_out(CpuTask& task, std::uint64_t bytes) {
+/// False if the connection has ended meanwhile.
+bool TcpSocket::write_out(CpuTask& task, std::uint64_t bytes) {
   stack_.let_softirq_pass(task);
-  if (failure_) return;
+  if (is_over()) return false;
   KernelContext context(task);
   stack_.run_in(context, [&] { connection_.write(bytes); });
+  return true;
 }
 
 /// To where the stream goes on.
@@ -120,10 +159,13 @@ void TcpSocket::copy_in(CpuTask& task, PageTable& pages, VirtualAddress from, st
   std::uint64_t position = connection_.written();
   while (bytes != 0) {
     const SendStore::Run to = sends_.place(position, std::min(bytes, stack_.copy_.stretch_bytes()));
+    const Time begin = task.now();
     copy_stretch(task, to.bytes, [&](KernelCopy::Stretch& stretch) {
       stretch.read(pages, from, to.bytes);
       stretch.write(to.at, to.bytes);
     });
+    tell(task.now(), ProbeKind::kCopiedIn, begin, to.bytes,
+         connection_.mark_of_sent(position, to.bytes));
     if (!options_.elided) {
       stack_.scratch_.resize(to.bytes);
       pages.load(from, stack_.scratch_.data(), to.bytes);
@@ -148,13 +190,25 @@ void TcpSocket::copy_stretch(CpuTask& task, std::uint64_t bytes, Meet meet) {
 
 void TcpSocket::await_pages(CpuTask& task) {
   enter(task);
-  wait(task, writer_, [&] { return !sends_.has_pinned() || failure_; });
+  // The NIC's completions may be what it waits for, which no poll of the receive ring shows.
+  wait(
+      task, writer_, [&] { return !sends_.has_pinned(); }, Poll::kNever);
 }
 
 // ---- Receiving ---------------------------------------------------------------------------------
 
 Result<Bytes> TcpSocket::receive(CpuTask& task, PageTable& pages, VirtualAddress to, Bytes bytes,
                                  Amount amount) {
+  const Time begin = task.now();
+  const std::uint64_t offset = connection_.consumed();
+  const Result<Bytes> came = receive_in_call(task, pages, to, bytes, amount);
+  tell(task.now(), ProbeKind::kSocketReceive, begin, came.value.count(),
+       connection_.mark_of_received(offset, came.value.count()));
+  return came;
+}
+
+Result<Bytes> TcpSocket::receive_in_call(CpuTask& task, PageTable& pages, VirtualAddress to,
+                                         Bytes bytes, Amount amount) {
   enter(task);
   if (pages.find(to, bytes) == nullptr) return Errno::kFault;
   const auto over = [&] { return connection_.at_end() || failure_; };
@@ -167,7 +221,7 @@ Result<Bytes> TcpSocket::receive(CpuTask& task, PageTable& pages, VirtualAddress
     }
     done += copy_out(task, pages, VirtualAddress(to.value() + done), bytes.count() - done);
   }
-  if (done != 0) task.core().usage().add_copy(Bytes(done));
+  if (done != 0) task.core().usage().add_copy(Bytes(done), options_.plane);
   return Bytes(done);
 }
 
@@ -180,11 +234,13 @@ std::uint64_t TcpSocket::copy_out(CpuTask& task, PageTable& pages, VirtualAddres
   receives_.for_each(position, n, [&](PhysicalAddress, std::uint64_t) { ++buffers; });
   if (&arrives_->core() != &task.core())
     task.charge(options_.plane, CpuCategory::kSocketBuffers, stack_.config_.cross_core * buffers);
+  const Time begin = task.now();
   copy_stretch(task, n, [&](KernelCopy::Stretch& stretch) {
     receives_.for_each(
         position, n, [&](PhysicalAddress from, std::uint64_t piece) { stretch.read(from, piece); });
     stretch.write(pages, to, n);
   });
+  tell(task.now(), ProbeKind::kCopiedOut, begin, n, connection_.mark_of_received(position, n));
   if (!options_.elided) {
     Memory& memory = stack_.parts_.memory;
     std::vector<std::uint8_t>& scratch = stack_.scratch_;
@@ -204,8 +260,32 @@ std::uint64_t TcpSocket::copy_out(CpuTask& task, PageTable& pages, VirtualAddres
 
 void TcpSocket::close(CpuTask& task) {
   stack_.enter(task, CpuPlane::kControl);
+  if (closed_) return;
+  closed_ = true;
   KernelContext context(task);
-  stack_.run_in(context, [&] { connection_.close(); });
+  stack_.run_in(context, [&] { connection_.leave(); });
+  stack_.unsteer(task, *this);
+}
+
+// ---- From the transmit ring --------------------------------------------------------------------
+
+void TcpSocket::left(std::uint64_t position, std::uint32_t length, KernelContext& context) {
+  if (length == 0) return;
+  const unsigned done = sends_.frame_left(position, length);
+  if (done == 0) return;
+  stack_.run_in(context, [&] {
+    notify(done);
+    if (!sends_.has_pinned()) wake(writer_);
+  });
+}
+
+/// Zero-copy sends are done: their program may read so.
+void TcpSocket::notify(unsigned sends) {
+  if (sends == 0) return;
+  stack_.in_context(*this, [&](KernelContext& context) {
+    context.charge(options_.plane, CpuCategory::kSocketBuffers,
+                   stack_.config_.notification * sends);
+  });
 }
 
 // ---- From the connection -----------------------------------------------------------------------
@@ -232,29 +312,34 @@ void TcpSocket::place(const TcpSegment& /*segment*/, std::uint32_t skip, std::ui
 
 void TcpSocket::established() {
   established_ = true;
-  if (listener_ != nullptr) listener_->arrived(*this);
+  if (listener_ != nullptr) {
+    const Time now = stack_.parts_.scheduler.now();
+    tell(now, ProbeKind::kConnected, made_, 0, connection_.mark_of_received(0, 0));
+    listener_->arrived(*this);
+  }
   wake(writer_);
 }
 
 void TcpSocket::readable() { wake(reader_); }
 
 void TcpSocket::writable() {
-  if (const unsigned done = sends_.acknowledge(connection_.acknowledged()); done != 0)
-    stack_.in_context(*channel_, options_.plane, [&](KernelContext& context) {
-      context.charge(options_.plane, CpuCategory::kSocketBuffers,
-                     stack_.config_.notification * done);
-    });
+  notify(sends_.acknowledge(connection_.acknowledged()));
   const bool has_room = connection_.room() >= stack_.tcp_.send_buffer.count() / 3;
   if (has_room || (options_.zero_copy && !sends_.has_pinned())) wake(writer_);
 }
 
 void TcpSocket::closed() {
+  const Time now = stack_.parts_.scheduler.now();
+  tell(now, ProbeKind::kConnectionClosed, now, 0, connection_.mark_of_sent(0, 0));
   sends_.release();
   wake(reader_);
 }
 
 void TcpSocket::failed(TcpFailure why) {
   failure_ = why;
+  const Time now = stack_.parts_.scheduler.now();
+  tell(now, ProbeKind::kConnectionFailed, now, static_cast<std::uint64_t>(why),
+       connection_.mark_of_sent(0, 0));
   sends_.release();
   if (listener_ != nullptr && !established_) --listener_->pending_;
   wake(reader_);

@@ -35,9 +35,22 @@ void EthernetTransmitter::open(std::uint32_t number, const abi::EthernetQueueCon
 
 void EthernetTransmitter::close(std::uint32_t number) {
   if (number >= queues_.size() || queues_[number] == nullptr) return;
-  queues_[number]->valid = false;
-  queues_[number]->open = 0;
-  queues_[number]->ring.close();
+  Queue& queue = *queues_[number];
+  if (queue.waits) give_up_turn(queue.burst(queue.first).priority, number);
+  queue.waits = false;
+  queue.valid = false;
+  queue.open = 0;
+  queue.ring.close();
+}
+
+/// It might never come: the priority may be paused for ever.
+void EthernetTransmitter::give_up_turn(std::uint8_t priority, std::uint32_t number) {
+  auto& turns = turns_[priority];
+  for (std::size_t left = turns.size(); left != 0; --left) {
+    const Turn turn = turns.take();
+    if (turn.queue != number) turns.push(turn);
+  }
+  if (!any_waits()) end_stall();
 }
 
 bool EthernetTransmitter::is_quiet(std::uint32_t number) const {
@@ -63,6 +76,7 @@ void EthernetTransmitter::open_burst(std::uint32_t number, Queue& queue) {
   burst.descriptor = abi::EthernetTransmitDescriptor::read(queue.ring.at(0));
   burst.sent = 0;
   burst.priority = 0;
+  burst.taken = w_.scheduler.now();
   burst.here = Time::never();
   queue.ring.take(1);
   ++queue.open;
@@ -135,18 +149,25 @@ void EthernetTransmitter::kick() {
   if (turn_armed_) return;
   const int priority = next_priority();
   if (priority < 0) {
-    const bool waits = std::any_of(turns_.begin(), turns_.end(),
-                                   [](const auto& queues) { return !queues.empty(); });
-    if (waits && stalled_since_ == Time::never()) stalled_since_ = w_.scheduler.now();
+    if (any_waits() && stalled_since_ == Time::never()) stalled_since_ = w_.scheduler.now();
     return;
   }
-  if (stalled_since_ != Time::never())
-    stalled_buffer_ += w_.scheduler.now() - std::exchange(stalled_since_, Time::never());
+  end_stall();
   turn_armed_ = true;
   const Time ready = std::max(turns_[priority].front().since, room_since_[priority]);
   entered_ = pipeline_.next_entry(ready);
   w_.scheduler.at(std::max(pipeline_.enter(ready), w_.scheduler.now()),
                   call<&EthernetTransmitter::turn>(this));
+}
+
+bool EthernetTransmitter::any_waits() const {
+  return std::any_of(turns_.begin(), turns_.end(),
+                     [](const auto& queues) { return !queues.empty(); });
+}
+
+void EthernetTransmitter::end_stall() {
+  if (stalled_since_ != Time::never())
+    stalled_buffer_ += w_.scheduler.now() - std::exchange(stalled_since_, Time::never());
 }
 
 /// The next in turn with a queue that waits and room for a packet; negative: there is none.
@@ -180,6 +201,7 @@ void EthernetTransmitter::make_packet(std::uint32_t number, Queue& queue) {
   job.queue = number;
   job.pending = 0;
   job.done = queue.first + 1;
+  job.begin = from == 0 ? burst.taken : w_.scheduler.now();
   job.signaled = is_last && (burst.descriptor.flags & burst.descriptor.kSignaled) != 0;
   job.sealed = burst.is_cut() || (burst.descriptor.flags & burst.descriptor.kChecksum) != 0;
   ++queue.jobs;
@@ -266,8 +288,12 @@ void EthernetTransmitter::drain() {
 void EthernetTransmitter::leave(Job& job) {
   if (job.packet) {
     if (job.sealed) seal_icrc(*job.packet);
+    if (w_.probe.on())
+      w_.probe(w_.scheduler.now(), ProbeKind::kFrameRead, {}, job.packet->id,
+               static_cast<std::uint64_t>(job.begin.ps()), job.packet->frame_bytes().count(),
+               job.packet->tcp_mark());
     w_.mac.enqueue(std::move(job.packet), header_pipeline_.enter(w_.scheduler.now()),
-                   MacTx::Queue::kRequest);
+                   MacTx::Queue::kFrame);
   }
   Queue& queue = *queues_[job.queue];
   --queue.jobs;

@@ -7,8 +7,8 @@
 // descriptor's burst is cut (TSO, model/tcp_segmentation: IPv4's length and identification, which
 // counts up, are each slice's own), and its payload is read from the pieces. Packets leave to the
 // port in the order in which they were made, when all their DMA has been done, at the priority that
-// their DSCP says; there they queue with those of RDMA. With its last packet a descriptor is done,
-// and has its completion entry if it asked for one.
+// their DSCP says; there they share the wire with those of RDMA. With its last packet a descriptor
+// is done, and has its completion entry if it asked for one.
 //
 // Bounded: of each priority `transmit_buffer` bytes of IP packets between here and the wire; a
 // queue whose priority has no room waits, others go on.
@@ -31,6 +31,7 @@
 #include "model/packet.h"
 #include "model/pause_frame.h"
 #include "model/pipeline.h"
+#include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
 #include "nic/ethernet/descriptor_ring.h"
@@ -52,6 +53,7 @@ class EthernetTransmitter {
     NicPort& port;
     MacTx& mac;
     EthernetCompletions& completions;
+    const Probe& probe;
     Bytes mtu;    ///< largest frame, with FCS
     bool elided;  ///< payload bytes are accounted, not moved
   };
@@ -59,7 +61,7 @@ class EthernetTransmitter {
 
   /// REQUIRES: the queue is closed and quiet.
   void open(std::uint32_t queue, const abi::EthernetQueueContext& context);
-  /// Starts nothing more.
+  /// Starts nothing more: what has no packet yet never gets one.
   void close(std::uint32_t queue);
   /// Nothing of it is on its way from host memory.
   bool is_quiet(std::uint32_t queue) const;
@@ -79,6 +81,7 @@ class EthernetTransmitter {
     abi::EthernetTransmitDescriptor descriptor;
     std::array<std::uint8_t, kHeadBytes> head;
     std::uint32_t head_bytes = 0;  ///< of the first piece, read ahead
+    Time taken;                    ///< with its head asked for
     Time here = Time::never();     ///< since when the head is
     bool malformed = false;
     SegmentHeaders headers;
@@ -107,6 +110,7 @@ class EthernetTransmitter {
     std::uint32_t queue = 0;
     std::uint32_t pending = 0;  ///< DMA requests
     std::uint32_t done = 0;     ///< descriptors, if it is the last packet of one
+    Time begin;                 ///< of what was read for it
     bool signaled = false;
     bool sealed = false;  ///< has its checksum
     void release() { packet = {}; }
@@ -125,7 +129,10 @@ class EthernetTransmitter {
   bool has_room(std::uint8_t priority) const {
     return buffered_[priority] + w_.mtu <= config_.transmit_buffer;
   }
+  void give_up_turn(std::uint8_t priority, std::uint32_t number);
   void kick();
+  bool any_waits() const;
+  void end_stall();
   int next_priority() const;
   void turn();
   void make_packet(std::uint32_t number, Queue& queue);
