@@ -301,7 +301,8 @@ void NetworkStack::transmit(KernelContext& context, EthernetChannel& channel,
   channel.ring(rung);
   if (!probe_.on()) return;
   const TcpMark mark = segment.header.mark(segment.length);
-  probe_(made, is_acknowledgement(segment) ? ProbeKind::kAckMade : ProbeKind::kSegmentMade, begin, frames, mark);
+  probe_(made, is_acknowledgement(segment) ? ProbeKind::kAckMade : ProbeKind::kSegmentMade, begin,
+         frames, mark);
   probe_(rung, ProbeKind::kSegmentRung, made, frames, mark);
 }
 
