@@ -49,10 +49,15 @@ void FaultRule::describe(Fields& f) {
            "forward: from the first host; both: each direction by itself");
   f.optional("link", link,
              "only on links whose name matches this glob: \"A-switch0\", \"leaf*-*\"");
-  f.optional("opcode", opcode,
-             "only packets whose opcode's name matches this glob, such as \"*write middle\"");
+  f.choice(
+      "protocol", protocol,
+      {{"any", FaultProtocol::kAny}, {"rdma", FaultProtocol::kRdma}, {"tcp", FaultProtocol::kTcp}},
+      "only packets of RDMA, or segments of TCP; any: these and pause frames or flow control");
+  f.optional(
+      "opcode", opcode,
+      "only packets of RDMA whose opcode's name matches this glob, such as \"*write middle\"");
   f.optional("psn", psn, range(0, static_cast<int>(Psn::kMask)),
-             "only packets with this packet sequence number");
+             "only packets of RDMA with this packet sequence number");
   f.optional("ipv4_identification_low_byte", ipv4_identification_low_byte, range(0, 255),
              "only packets whose IPv4 identification ends in this byte");
   f.optional("from", from, "only packets whose first bit is sent then or later");
@@ -89,6 +94,7 @@ void FaultRule::describe(Fields& f) {
   const auto not_down = [&](const char* field, bool given) {
     f.check(!down || !given, field, "a link that is down loses every packet: remove it");
   };
+  not_down("protocol", protocol != FaultProtocol::kAny);
   not_down("opcode", opcode.has_value());
   not_down("psn", psn.has_value());
   not_down("ipv4_identification_low_byte", ipv4_identification_low_byte.has_value());
@@ -96,7 +102,11 @@ void FaultRule::describe(Fields& f) {
   not_down("every", every.has_value());
   not_down("first", first.has_value());
   not_down("count", count.has_value());
-  f.check(selects_any(), "opcode",
+  const bool tcp = protocol == FaultProtocol::kTcp;
+  f.check(!tcp || !opcode, "opcode", "segments of TCP have none: remove it");
+  f.check(!tcp || !psn, "psn", "segments of TCP have none: remove it");
+  f.check(!tcp || !wrong, "protocol", "segments of TCP have no opcode that could be wrong");
+  f.check(tcp || selects_any(), "opcode",
           wrong ? "matches no opcode with headers as long as \"sent_as\"" : no_such_opcode());
 }
 
@@ -115,8 +125,14 @@ bool FaultRule::selects(Opcode one_opcode) const {
 }
 
 bool FaultRule::selects_control(const char* frame) const {
-  if (kind == FaultKind::kWrongOpcode || kind == FaultKind::kCorruptIcrc) return false;
+  if (kind == FaultKind::kWrongOpcode || kind == FaultKind::kCorruptIcrc ||
+      protocol != FaultProtocol::kAny)
+    return false;
   return !opcode || fnmatch(opcode->c_str(), frame, FNM_CASEFOLD) == 0;
+}
+
+bool FaultRule::selects_tcp() const {
+  return protocol != FaultProtocol::kRdma && kind != FaultKind::kWrongOpcode && !opcode && !psn;
 }
 
 bool FaultRule::selects_any() const {

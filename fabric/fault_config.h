@@ -25,6 +25,9 @@ enum class FaultKind : std::uint8_t {
   kDown,  ///< nothing that is sent gets through
 };
 
+/// Whose packets: kAny has pause frames and flow control packets too.
+enum class FaultProtocol : std::uint8_t { kAny, kRdma, kTcp };
+
 /// Forward leads from the link's first port to its second.
 enum class FaultDirection : std::uint8_t { kForward, kBackward, kBoth };
 
@@ -33,6 +36,7 @@ struct FaultRule {
   std::optional<std::string> name;
   FaultDirection direction = FaultDirection::kBoth;
 
+  FaultProtocol protocol = FaultProtocol::kAny;
   std::optional<std::string> link;    ///< a glob of link names, "A-switch0"
   std::optional<std::string> opcode;  ///< a glob of opcode names, see selects
   std::optional<std::uint32_t> psn;
@@ -64,6 +68,9 @@ struct FaultRule {
   static constexpr const char* kPause = "Pause";
   static constexpr const char* kFlowControl = "Flow Control";
   bool selects_control(const char* frame) const;
+  /// Whether it may act on segments of TCP, which have neither opcode nor PSN.
+  bool selects_tcp() const;
+  bool selects_rdma() const { return protocol != FaultProtocol::kTcp; }
   /// What stands in the packet instead of its opcode. REQUIRES: kind kWrongOpcode.
   Opcode false_opcode() const;
   /// Its name in metrics: the one given, or its place among the link's rules.

@@ -61,11 +61,12 @@ bool FaultInjector::matches(const Rule& rule, const Packet& packet) {
     return !config.psn && !config.ipv4_identification_low_byte &&
            config.selects_control(packet.kind == FrameKind::kPause ? FaultRule::kPause
                                                                    : FaultRule::kFlowControl);
+  if (packet.is_tcp() ? !config.selects_tcp() : !config.selects_rdma()) return false;
   if (config.psn && packet.bth.psn.value() != *config.psn) return false;
   if (config.ipv4_identification_low_byte &&
       (packet.ipv4.identification & 0xff) != *config.ipv4_identification_low_byte)
     return false;
-  return rule.opcodes[static_cast<std::size_t>(packet.bth.opcode)];
+  return packet.is_tcp() || rule.opcodes[static_cast<std::size_t>(packet.bth.opcode)];
 }
 
 bool FaultInjector::fires(Rule& rule, const Packet& packet) {
@@ -140,7 +141,7 @@ void FaultInjector::damage(Rule& rule, Packet& packet) {
     const std::uint64_t bit = rule.random.below(packet.payload_length.count() * 8);
     packet.payload()[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
   } else {
-    packet.icrc ^= 1U << rule.random.below(32);
+    packet.icrc ^= 1U << rule.random.below(packet.is_tcp() ? 16 : 32);
   }
 }
 
@@ -181,8 +182,12 @@ void FaultInjector::put_on_cable(PacketRef packet) {
 }
 
 void FaultInjector::tell(ProbeKind kind, const Packet& packet) const {
-  probe(packet.head, kind, packet.work_request, packet.id, packet.bth.psn.value(),
-        static_cast<std::uint64_t>(packet.bth.opcode));
+  if (packet.is_tcp())
+    probe(packet.head, kind, packet.work_request, packet.id, packet.tcp().sequence.value(),
+          kTcpSegment);
+  else
+    probe(packet.head, kind, packet.work_request, packet.id, packet.bth.psn.value(),
+          static_cast<std::uint64_t>(packet.bth.opcode));
 }
 
 Bytes FaultInjector::owed_bytes() const {

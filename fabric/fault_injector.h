@@ -2,6 +2,8 @@
 // Faults of one direction of a link: stands between the sender's port and the cable, and drops,
 // damages, doubles, delays or holds back what a rule chooses. A direction without rules has none.
 //
+// Rules that ask for an opcode or a PSN act on packets of RDMA alone.
+//
 // Rules are tried in order; the first that fires acts, and later ones do not see the packet. Each
 // has a random generator of its own, seeded by the run's seed, the direction and the rule's name.
 //
@@ -9,8 +11,8 @@
 // - down: so do all packets of which a bit is sent between `from` and `until`; what is on its way
 //   by then is delivered.
 // - corrupt_icrc: a bit of the payload is flipped, or, where there are no bytes to flip, a bit of
-//   the ICRC. corrupt_fcs: the frame is marked as one whose FCS (InfiniBand: VCRC)
-//   is wrong.
+//   the ICRC, or of TCP's checksum. corrupt_fcs: the frame is marked as one whose FCS (InfiniBand:
+//   VCRC) is wrong.
 // - wrong_opcode: the packet says that it is another one, and its ICRC agrees: what only a broken
 //   NIC sends.
 // - duplicate: a copy follows right behind, at the link's rate.

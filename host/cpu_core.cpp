@@ -141,6 +141,11 @@ void CpuTask::run(CpuPlane plane, CpuCategory category, Cycles cycles) {
   settle();
 }
 
+void CpuTask::call_kernel(CpuPlane plane, Cycles cycles) {
+  core_.usage().add_system_call(plane);
+  run(plane, CpuCategory::kSyscall, cycles);
+}
+
 Cycles CpuTask::charge_copy(CpuPlane plane, Bytes bytes) {
   core_.usage().add_copy(bytes);
   const Cycles cycles(divide_up(bytes.count(), core_.config().copy_bytes_per_cycle));
@@ -158,6 +163,8 @@ void CpuTask::block() {
 void CpuTask::wait_for_write(Memory& memory, PhysicalAddress address) {
   memory.watch(address, call<&CpuTask::written>(this));
   thread_.block();
+  // Somebody else may have ended the wait.
+  memory.unwatch(call<&CpuTask::written>(this));
 }
 
 void CpuTask::written() { thread_.wake(scheduler().now()); }

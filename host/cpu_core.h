@@ -115,6 +115,8 @@ class CpuTask {
   void settle();
   /// charge() and settle().
   void run(CpuPlane plane, CpuCategory category, Cycles cycles);
+  /// A system call: run() of its cycles, and counted.
+  void call_kernel(CpuPlane plane, Cycles cycles);
   /// Copies payload, counted as a copy; returns what it charged: bytes / copy_bytes_per_cycle.
   Cycles charge_copy(CpuPlane plane, Bytes bytes);
 

@@ -47,6 +47,7 @@ bool CpuUsage::ran_kernel() const {
 
 void CpuUsage::report(const MetricScope& scope) const {
   const bool kernel = ran_kernel();
+  const bool calls = kernel || system_calls(CpuPlane::kData) != 0;
   for (unsigned p = 0; p < kCpuPlanes; ++p) {
     const MetricScope plane = scope.child(kPlanes[p]);
     plane.time("busy", busy(static_cast<CpuPlane>(p)), "CPU time of this plane, all cores");
@@ -55,8 +56,9 @@ void CpuUsage::report(const MetricScope& scope) const {
       plane.time(category.name, entries_[p][c].time, category.text);
       plane.child(category.name).cycles("cycles", entries_[p][c].cycles, category.text);
     }
-    if (system_calls_[0] + system_calls_[1] == 0) continue;
-    plane.count("system_calls", system_calls_[p], "system calls on sockets and event channels");
+    if (!calls) continue;
+    plane.count("system_calls", system_calls_[p],
+                "system calls on sockets, on event channels and of the RDMA driver");
     plane.count("context_switches", context_switches_[p], "times a program slept and came back");
   }
   scope.count("copies", copies_, "times a CPU copied payload");

@@ -26,7 +26,7 @@ enum class CpuCategory : std::uint8_t {
   kCopying,
   kInterrupt,
   kProtocol,
-  // Of the kernel's network path only.
+  // Of the kernel's network path only; scheduling of event channels too.
   kSoftirq,
   kSocketBuffers,
   kChecksum,
@@ -61,8 +61,9 @@ class CpuUsage {
   }
 
   /// Under `scope` (".cpu"): <plane>.busy, <plane>.<category>, <plane>.<category>.cycles, copies,
-  /// copied_bytes; if the kernel's network path ran, its categories; if programs called the kernel
-  /// for sockets or events, <plane>.system_calls and <plane>.context_switches.
+  /// copied_bytes; if the kernel's network path or its scheduler ran, its categories; if so, or if
+  /// programs asked it for events, <plane>.system_calls and <plane>.context_switches. Calls of the
+  /// RDMA driver are counted always, but alone they are not reported.
   void report(const MetricScope& scope) const;
 
  private:

@@ -125,13 +125,56 @@ void DmaGuard::remove(std::uint32_t region, const Frames& frames) {
     pages(frames.log_size).remove(frames.first[i].value() >> frames.log_size, region);
 }
 
+void DmaGuard::lend(PhysicalAddress first, Bytes bytes, bool writable) {
+  if (before_change_) before_change_();
+  if (lent_unused_.empty()) {
+    lent_unused_.push_back(static_cast<std::uint32_t>(lent_.size()));
+    lent_.emplace_back();
+  }
+  const std::uint32_t number = lent_unused_.back();
+  lent_unused_.pop_back();
+  Region& lent = lent_[number];
+  lent = {first.value(), first.value() + bytes.count() - 1, kSizes[0], writable};
+  for (std::uint64_t page = lent.first >> kSizes[0]; page <= lent.last >> kSizes[0]; ++page)
+    lent_pages_.add(page, number);
+}
+
+void DmaGuard::take_back(PhysicalAddress first, Bytes bytes, bool writable) {
+  if (before_change_) before_change_();
+  const std::uint64_t last = first.value() + bytes.count() - 1;
+  std::uint32_t number = 0;
+  const bool found = lent_pages_.any(first.value() >> kSizes[0], [&](std::uint32_t candidate) {
+    const Region& lent = lent_[candidate];
+    number = candidate;
+    return lent.first == first.value() && lent.last == last && lent.writable == writable;
+  });
+  if (!found)
+    throw InvariantBroken(
+        where_, Time(),
+        fmt::format("{} B at physical address 0x{:x} come back that were not lent", bytes.count(),
+                    first.value()));
+  for (std::uint64_t page = first.value() >> kSizes[0]; page <= last >> kSizes[0]; ++page)
+    lent_pages_.remove(page, number);
+  lent_unused_.push_back(number);
+}
+
 bool DmaGuard::permits(const Request& request, bool write) const {
+  const auto holds =
+      request.purpose == DmaPurpose::kFrame ? &DmaGuard::in_one_lent : &DmaGuard::in_one_region;
   const std::uint64_t begin = request.address.value();
   const std::uint64_t end = begin + request.bytes.count() - 1;
-  if (in_one_region(begin, end, write)) return true;
+  if ((this->*holds)(begin, end, write)) return true;
   const std::uint64_t boundary = end & ~(kSmallestPage - 1);
-  return boundary > begin && in_one_region(begin, boundary - 1, write) &&
-         in_one_region(boundary, end, write);
+  return boundary > begin && (this->*holds)(begin, boundary - 1, write) &&
+         (this->*holds)(boundary, end, write);
+}
+
+/// One piece that is lent holds [begin, end].
+bool DmaGuard::in_one_lent(std::uint64_t begin, std::uint64_t end, bool write) const {
+  return lent_pages_.any(begin >> kSizes[0], [&](std::uint32_t number) {
+    const Region& lent = lent_[number];
+    return begin >= lent.first && end <= lent.last && (lent.writable || !write);
+  });
 }
 
 /// One page, of whatever size, and one region over it hold [begin, end].
@@ -148,8 +191,9 @@ bool DmaGuard::in_one_region(std::uint64_t begin, std::uint64_t end, bool write)
 }
 
 void DmaGuard::refuse(const Request& request, Time entered) const {
-  const char* why =
-      request.write && permits(request, false) ? "without a write right" : "outside every region";
+  const char* why = request.purpose == DmaPurpose::kFrame ? "which the NIC has not been lent for it"
+                    : request.write && permits(request, false) ? "without a write right"
+                                                               : "outside every region";
   throw InvariantBroken(
       where_, entered,
       fmt::format("{} B of {} {} physical address 0x{:x}, {} ({})", request.bytes.count(),
@@ -159,7 +203,7 @@ void DmaGuard::refuse(const Request& request, Time entered) const {
 }
 
 std::uint64_t DmaGuard::bytes() const {
-  std::uint64_t sum = 0;
+  std::uint64_t sum = lent_pages_.bytes();
   for (const CoveredPages& pages : pages_) sum += pages.bytes();
   return sum;
 }

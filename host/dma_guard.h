@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The always-on check that a NIC's DMA stays within registered memory: no write outside a
-// registered region with a write right, no read of payload outside a registered region.
+// registered region with a write right, no read of payload outside a registered region. Likewise of
+// plain frames: none is written or read but in kernel memory that the NIC has been lent for it.
 //
 // It is no part of the machine and trusts nothing that the NIC reads: the driver
 // (host/memory_registration) tells it which frames of the page table a region has, the root complex
@@ -13,6 +14,10 @@
 // ahead of it in the root complex. A request is judged as of the instant its last byte reaches the
 // root complex; for that `before_change` runs before each change, and the root complex then asks
 // for what has entered so far.
+//
+// Memory for frames is lent from the instant its descriptor is in a ring until the kernel has taken
+// the entry that says that the NIC has done with it (host/kernel/ethernet_queues); that entry too
+// is behind everything that the NIC wrote there.
 //
 // Cost: one look-up in a hash table of pages per request; 11 to 22 B a page, 8 B more for each
 // further region over the same page (a list, walked until one permits), never given back.
@@ -105,11 +110,16 @@ class DmaGuard {
            std::uint64_t length);
   /// `frames`: those that it was added with.
   void remove(std::uint32_t region, const Frames& frames);
+  /// The NIC may read frames there, or write them; what overlaps may be lent several times.
+  void lend(PhysicalAddress first, Bytes bytes, bool writable);
+  /// REQUIRES: it was lent so.
+  void take_back(PhysicalAddress first, Bytes bytes, bool writable);
   void before_change(Callback callback) { before_change_ = callback; }
 
-  /// Whether a request of this purpose targets applications' memory.
+  /// Whether a request of this purpose targets applications' memory or frames.
   static bool concerns(DmaPurpose purpose) {
-    return purpose == DmaPurpose::kPayload || purpose == DmaPurpose::kAtomic;
+    return purpose == DmaPurpose::kPayload || purpose == DmaPurpose::kAtomic ||
+           purpose == DmaPurpose::kFrame;
   }
 
   struct Request {
@@ -120,7 +130,8 @@ class DmaGuard {
     WorkRequestId work_request;
   };
   /// Throws InvariantBroken unless each of the request's pages has a region that holds all that the
-  /// request touches of it, with a write right if it writes. `entered`: at the root complex.
+  /// request touches of it, with a write right if it writes; for frames so of what is lent.
+  /// `entered`: at the root complex.
   void check(const Request& request, Time entered) const {
     if (!permits(request, request.write)) refuse(request, entered);
   }
@@ -144,12 +155,16 @@ class DmaGuard {
 
   bool permits(const Request& request, bool write) const;
   bool in_one_region(std::uint64_t begin, std::uint64_t end, bool write) const;
+  bool in_one_lent(std::uint64_t begin, std::uint64_t end, bool write) const;
   [[noreturn]] void refuse(const Request& request, Time entered) const;
   CoveredPages& pages(unsigned log_size) { return pages_[(log_size - kSizes[0]) / 9]; }
 
   std::string where_;
   CoveredPages pages_[3];
   std::vector<Region> regions_;  ///< by number
+  CoveredPages lent_pages_;
+  std::vector<Region> lent_{1};             ///< by number, from 1
+  std::vector<std::uint32_t> lent_unused_;  ///< numbers
   Callback before_change_;
 };
 

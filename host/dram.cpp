@@ -48,9 +48,9 @@ Dram::Span Dram::move_over_channels(Time arrival, std::uint64_t address, std::ui
 
 void Dram::report(const MetricScope& scope) const {
   scope.time("busy", ByteTime(bandwidth_).of(lines_moved_),
-             "time that DMA occupied the memory's bandwidth");
-  scope.time("stalled.bandwidth", waited_, "time that DMA requests waited for bandwidth");
-  scope.count("occupancy.max", most_, "most DMA requests under way or waiting for bandwidth");
+             "time that DMA, and copies that share it, occupied the memory's bandwidth");
+  scope.time("stalled.bandwidth", waited_, "time that requests of these waited for bandwidth");
+  scope.count("occupancy.max", most_, "most of these under way or waiting for bandwidth");
 }
 
 }  // namespace rnicsim

@@ -94,6 +94,7 @@ Driver::Driver(const DriverConfig& config, std::uint16_t nic, Memory& memory,
       nic_(nic),
       memory_(memory),
       frames_(frames),
+      guard_(guard),
       commands_(config_, memory, mmio),
       registration_(config_, memory, frames, commands_, guard, probe_),
       paging_(config_, registration_, mmio, probe_),
@@ -147,12 +148,12 @@ Errno Driver::bring_up(CpuTask& task) {
 }
 
 PdNumber Driver::alloc_pd(CpuTask& task) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  task.call_kernel(kPlane, config_.syscall);
   return PdNumber(next_pd_++);
 }
 
 Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size, bool events) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  task.call_kernel(kPlane, config_.syscall + config_.create_object);
   if (log_size > kMaxLogCqSize) return Errno::kInvalid;
   const Bytes ring_bytes(std::uint64_t{abi::Cqe::kBytes} << log_size);
   const auto ring = frames_.allocate_kernel(ring_bytes);
@@ -188,7 +189,7 @@ Result<CqRings> Driver::create_cq(CpuTask& task, std::uint8_t log_size, bool eve
 }
 
 Errno Driver::modify_cq(CpuTask& task, Cqn cqn, std::uint16_t count, std::uint16_t period_us) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  task.call_kernel(kPlane, config_.syscall);
   if (cqs_.find(cqn.value()) == nullptr) return Errno::kInvalid;
   abi::CqContext wanted;
   wanted.moderation_count = count;
@@ -218,6 +219,13 @@ Errno Driver::set_flow_rule(CpuTask& task, std::uint32_t number,
   return execute(task, abi::CommandOpcode::kSetFlowRule, number, image.data(), image.size());
 }
 
+Errno Driver::clear_flow_rule(CpuTask& task, std::uint32_t number) {
+  commands_.lock(task);
+  const auto status = commands_.execute(task, abi::CommandOpcode::kClearFlowRule, number);
+  commands_.unlock(task);
+  return status == abi::CommandStatus::kOk ? Errno::kOk : Errno::kIo;
+}
+
 Errno Driver::execute(CpuTask& task, abi::CommandOpcode opcode, std::uint32_t object,
                       const std::uint8_t* mailbox, std::size_t bytes) {
   commands_.lock(task);
@@ -235,7 +243,7 @@ void Driver::write_cq_context(Cqn cqn, const abi::CqContext& context) {
 }
 
 Errno Driver::destroy_cq(CpuTask& task, Cqn cqn) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  task.call_kernel(kPlane, config_.syscall + config_.create_object);
   const CqRings* found = cqs_.find(cqn.value());
   if (found == nullptr) return Errno::kInvalid;
   for (const auto& [qpn, context] : qps_.all())
@@ -253,7 +261,7 @@ Errno Driver::destroy_cq(CpuTask& task, Cqn cqn) {
 }
 
 Result<QpRings> Driver::create_qp(CpuTask& task, const QpInit& init) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  task.call_kernel(kPlane, config_.syscall + config_.create_object);
   if (init.log_send_blocks > kMaxLogBlocks || cqs_.find(init.send_cq.value()) == nullptr ||
       cqs_.find(init.receive_cq.value()) == nullptr ||
       init.log_receive_entries > UserReceiveQueue::kMaxLogEntries ||
@@ -336,7 +344,7 @@ Errno Driver::modify(CpuTask& task, std::uint32_t qpn, abi::QpContext wanted) {
 }
 
 Errno Driver::modify_qp(CpuTask& task, Qpn qpn, const QpAttributes& attributes) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  task.call_kernel(kPlane, config_.syscall);
   abi::QpContext* known = qps_.find(qpn.value());
   if (known == nullptr) return Errno::kInvalid;
   abi::QpContext wanted = *known;
@@ -347,7 +355,7 @@ Errno Driver::modify_qp(CpuTask& task, Qpn qpn, const QpAttributes& attributes) 
 }
 
 Result<abi::QpContext> Driver::query_qp(CpuTask& task, Qpn qpn) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  task.call_kernel(kPlane, config_.syscall);
   abi::QpContext* known = qps_.find(qpn.value());
   if (known == nullptr) return Errno::kInvalid;
   if (known->state == QpState::kReset) return *known;  // the NIC has not seen it yet
@@ -363,7 +371,7 @@ Result<abi::QpContext> Driver::query_qp(CpuTask& task, Qpn qpn) {
 }
 
 Errno Driver::destroy_qp(CpuTask& task, Qpn qpn) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  task.call_kernel(kPlane, config_.syscall + config_.create_object);
   abi::QpContext* known = qps_.find(qpn.value());
   if (known == nullptr) return Errno::kInvalid;
   abi::QpContext context = *known;

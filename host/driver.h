@@ -115,6 +115,8 @@ class Driver {
   Result<abi::QpContext> query_qp(CpuTask& task, Qpn qpn);
   Errno destroy_qp(CpuTask& task, Qpn qpn);
   MemoryRegistration& regions() { return registration_; }
+  /// What watches the NIC's DMA; it learns of memory for plain frames by those who lend it.
+  DmaGuard& guard() { return guard_; }
   SharedReceives& shared_receives() { return shared_receives_; }
   /// Makes the event queue if there is none yet.
   Errno open_events(CpuTask& task) { return events_.open(task, mailbox_); }
@@ -124,6 +126,8 @@ class Driver {
                               const abi::EthernetQueueContext& context);
   /// What comes of this flow goes to the rule's receive queue; `number` is the caller's choice.
   Errno set_flow_rule(CpuTask& task, std::uint32_t number, const abi::EthernetFlowRule& rule);
+  /// No longer.
+  Errno clear_flow_rule(CpuTask& task, std::uint32_t number);
   const DriverConfig& config() const { return config_; }
 
   std::uint16_t nic() const { return nic_; }
@@ -149,6 +153,7 @@ class Driver {
   std::uint16_t nic_;
   Memory& memory_;
   FrameAllocator& frames_;
+  DmaGuard& guard_;
   CommandChannel commands_;
   Probe probe_;
   MemoryRegistration registration_;

@@ -76,14 +76,17 @@ void DriverEventQueue::handle_next() {
 }
 
 void DriverEventQueue::entry_handled() {
+  Scheduler& scheduler = core_->scheduler();
   const abi::Eqe entry = load_entry();
+  Time end = scheduler.now();
   ++consumer_;
   const auto at = channels_.find(key(entry.type, entry.object));
   if (entry.type == abi::EventType::kPageFault)
     paging_.add(entry);
   else if (at != channels_.end())
-    at->second->deliver({entry.type, entry.object, {}}, core_->scheduler().now());
-  handle_next();
+    end = at->second->deliver({entry.type, entry.object, {}}, *core_);
+  if (end == scheduler.now()) return handle_next();
+  scheduler.at_software(end, call<&DriverEventQueue::handle_next>(this));
 }
 
 void DriverEventQueue::arm() {

@@ -3,33 +3,28 @@
 
 namespace rnicsim {
 
-void EventChannel::deliver(const DeviceEvent& event, Time now) {
+Time EventChannel::deliver(const DeviceEvent& event, CpuCore& core) {
+  const Time now = core.scheduler().now();
   events_.push({event.type, event.object, now});
-  if (sleepers_.empty()) return;
-  Sleeper* sleeper = sleepers_.take();
-  sleeper->woken = true;
-  sleeper->task->wake(now + config_.wake_up);
+  Time end = now;
+  if (sleepers_.has_sleeper())
+    sleepers_.wake([&](Cycles cycles) {
+      return end = core.occupy(now, plane_, CpuCategory::kScheduling, cycles);
+    });
+  return end;
 }
 
 std::optional<DeviceEvent> EventChannel::poll(CpuTask& task) {
-  task.core().usage().add_system_call(plane_);
-  task.run(plane_, CpuCategory::kSyscall, syscall_);
+  task.call_kernel(plane_, syscall_);
   if (events_.empty()) return std::nullopt;
   return events_.take();
 }
 
 DeviceEvent EventChannel::wait(CpuTask& task) {
-  task.core().usage().add_system_call(plane_);
-  task.run(plane_, CpuCategory::kSyscall, syscall_);
-  Scheduler& scheduler = task.core().scheduler();
+  task.call_kernel(plane_, syscall_);
   while (events_.empty()) {
-    Sleeper sleeper{&task, false};
-    sleepers_.push(&sleeper);
-    scheduler.hold();
-    while (!sleeper.woken) task.block();
-    scheduler.release();
-    task.core().usage().add_context_switch(plane_);
-    task.run(plane_, CpuCategory::kSyscall, config_.context_switch);
+    sleepers_.sleep(task, plane_);
+    task.settle();
   }
   return events_.take();
 }

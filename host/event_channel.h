@@ -5,7 +5,7 @@
 //
 // While somebody sleeps, timers alone keep the run alive: an event may be held back by one.
 //
-// Models: the system call, sleeping, waking in the order of going to sleep, the cost of both.
+// Models: the system call; sleeping and waking (host/wait_queue).
 // Ignores: poll() and select() on the file, signals.
 #pragma once
 
@@ -14,6 +14,7 @@
 
 #include "host/cpu_core.h"
 #include "host/interrupt_controller.h"
+#include "host/wait_queue.h"
 #include "model/nic_abi.h"
 #include "model/ring.h"
 #include "model/units.h"
@@ -31,12 +32,12 @@ class EventChannel {
  public:
   /// `plane`: whose work reading it is.
   EventChannel(const InterruptConfig& config, Cycles syscall, CpuPlane plane)
-      : config_(config), syscall_(syscall), plane_(plane) {}
+      : syscall_(syscall), plane_(plane), sleepers_(config) {}
   EventChannel(const EventChannel&) = delete;
   EventChannel& operator=(const EventChannel&) = delete;
 
-  /// From the interrupt handler, now.
-  void deliver(const DeviceEvent& event, Time now);
+  /// From the interrupt handler on `core`, now; returns when it is through with it.
+  Time deliver(const DeviceEvent& event, CpuCore& core);
   /// The oldest event, if there is one.
   std::optional<DeviceEvent> poll(CpuTask& task);
   /// The oldest event; sleeps until there is one.
@@ -45,16 +46,10 @@ class EventChannel {
   void forget(abi::EventType type, std::uint32_t object);
 
  private:
-  struct Sleeper {
-    CpuTask* task;
-    bool woken;
-  };
-
-  const InterruptConfig& config_;
   Cycles syscall_;
   CpuPlane plane_;
   Ring<DeviceEvent> events_;
-  Ring<Sleeper*> sleepers_;
+  WaitQueue sleepers_;
 };
 
 }  // namespace rnicsim

@@ -88,17 +88,32 @@ PcieSpan Gpu::read(const PcieSpan& request, Bytes bytes, Bytes link_bytes, DmaPu
 }
 
 Gpu::Copy Gpu::copy(Time at, Bytes bytes) {
-  const Time begin = std::max(at + config_.copy_launch, copies_.free_at());
+  while (!launched_.empty() && launched_.front().end < at) launched_.pop();
+  const Time ready = at + config_.copy_launch;
+  const Time begin = std::max(ready, copies_.free_at());
   const Time end = copies_.send(begin, bytes);
-  ++copy_count_;
+  launched_.push({ready, begin, end});
   copied_ += bytes;
   copying_ += end - begin;
-  return {begin, end};
+  return {copy_count_++, begin, end};
 }
 
-void Gpu::delay_copy(Time end, Time by) {
-  copies_.send(end, Bytes());
+Gpu::Copy Gpu::planned(std::uint64_t number) const {
+  const Launched& copy = launched_.at(launched_.size() - (copy_count_ - number));
+  return {number, copy.begin, copy.end};
+}
+
+void Gpu::delay_copy(std::uint64_t number, Time by) {
+  std::size_t i = launched_.size() - (copy_count_ - number);
+  launched_.at(i).end += by;
   copying_ += by;
+  for (Time free = launched_.at(i).end; ++i < launched_.size(); free = launched_.at(i).end) {
+    Launched& behind = launched_.at(i);
+    const Time later = std::max(behind.ready, free) - behind.begin;
+    behind.begin += later;
+    behind.end += later;
+  }
+  copies_.send(launched_.back().end, Bytes());
 }
 
 void Gpu::report(const MetricScope& scope) const {

@@ -24,6 +24,7 @@
 #include "model/config_reader.h"
 #include "model/metrics.h"
 #include "model/pcie_tlp.h"
+#include "model/ring.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
 
@@ -76,13 +77,17 @@ class Gpu {
   PcieSpan read(const PcieSpan& request, Bytes bytes, Bytes link_bytes, DmaPurpose purpose);
 
   struct Copy {
+    std::uint64_t number;
     Time begin;  ///< of its first byte
     Time end;
   };
-  /// A copy that a program launches at `at`, as fast as the copy engine makes it.
+  /// A copy that a program launches at `at`, as fast as the copy engine makes it. Copies ahead of
+  /// it may still be delayed, and it with them.
   Copy copy(Time at, Bytes bytes);
-  /// Host memory was slower: the last one ends at `end`, and no other begins before that.
-  void delay_copy(Time end, Time by);
+  /// What is planned by now of a copy that has not ended.
+  Copy planned(std::uint64_t number) const;
+  /// Host memory is slower: this copy, under way, ends later, and those behind it may begin later.
+  void delay_copy(std::uint64_t number, Time by);
   Time copy_time(Bytes bytes) const { return copies_.byte_time().of(bytes); }
   /// How long a core takes for its own loads or stores.
   Time cpu_load(Bytes bytes) const { return ByteTime(config_.cpu_load_rate).of(bytes); }
@@ -103,7 +108,13 @@ class Gpu {
   PcieWire link_out_;
   PcieWire bar_writes_;
   PcieWire bar_reads_;
+  struct Launched {
+    Time ready;  ///< may begin, if the engine is free
+    Time begin;
+    Time end;
+  };
   Serialiser copies_;
+  Ring<Launched> launched_;  ///< the last of them is number copy_count_ - 1
   std::uint64_t pages_ = 0;  ///< handed out at least once
   std::vector<PhysicalAddress> released_;
   std::uint64_t copy_count_ = 0;

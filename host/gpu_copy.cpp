@@ -25,10 +25,17 @@ void for_each_page(const GpuCopy& copy, Visit visit) {
   }
 }
 
+bool writes_memory(const GpuCopy& copy) { return copy.direction == CopyDirection::kOutOfGpu; }
+
+/// Of one that takes none of the memory's bandwidth.
+void count_on_bus(const GpuCopy& copy) {
+  copy.pages.memory().count_copy(writes_memory(copy), copy.bytes);
+}
+
 /// When the memory's bandwidth has taken or given a piece that is asked for at `at`.
 Time through_memory(const GpuCopy& copy, Time at, PhysicalAddress address, Bytes bytes) {
-  const bool write = copy.direction == CopyDirection::kOutOfGpu;
-  const Memory::Access access = copy.pages.memory().time_copy(write, at, address, bytes);
+  const Memory::Access access =
+      copy.pages.memory().time_copy(writes_memory(copy), at, address, bytes);
   return access.last - access.latency;
 }
 
@@ -46,23 +53,32 @@ void work(CpuTask& task, Time time) {
 
 void copy_by_engine(CpuTask& task, const GpuCopy& copy) {
   task.settle();
-  const Gpu::Copy planned = copy.gpu.copy(task.now(), copy.bytes);
-  Time late;
-  if (shares_bandwidth(copy)) {
-    for_each_page(copy, [&](Bytes done, PhysicalAddress address, Bytes bytes) {
-      const Time start = planned.begin + copy.gpu.copy_time(done) + late;
-      task.sleep_until(start);
-      const Time through = through_memory(copy, start, address, bytes);
-      late += std::max(Time(), through - (start + copy.gpu.copy_time(bytes)));
-    });
-    copy.gpu.delay_copy(planned.end + late, late);
+  Gpu::Copy planned = copy.gpu.copy(task.now(), copy.bytes);
+  if (!shares_bandwidth(copy)) {
+    count_on_bus(copy);
+    return task.sleep_until(planned.end);
   }
+  // Copies ahead of it may have been delayed meanwhile.
+  for (; task.now() < planned.begin; planned = copy.gpu.planned(planned.number))
+    task.sleep_until(planned.begin);
+  Time late;
+  for_each_page(copy, [&](Bytes done, PhysicalAddress address, Bytes bytes) {
+    const Time start = planned.begin + copy.gpu.copy_time(done) + late;
+    task.sleep_until(start);
+    const Time through = through_memory(copy, start, address, bytes);
+    const Time by = std::max(Time(), through - (start + copy.gpu.copy_time(bytes)));
+    if (by != Time()) copy.gpu.delay_copy(planned.number, by);
+    late += by;
+  });
   task.sleep_until(planned.end + late);
 }
 
 void copy_by_core(CpuTask& task, const GpuCopy& copy) {
   task.core().usage().add_copy(copy.bytes);
-  if (!shares_bandwidth(copy)) return work(task, time_of_core(copy, copy.bytes));
+  if (!shares_bandwidth(copy)) {
+    count_on_bus(copy);
+    return work(task, time_of_core(copy, copy.bytes));
+  }
   task.settle();
   for_each_page(copy, [&](Bytes, PhysicalAddress address, Bytes bytes) {
     const Time start = task.now();

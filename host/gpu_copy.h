@@ -4,7 +4,8 @@
 //
 // Connects to: the program (CpuTask), the Gpu, whose rates these are, and, with
 // MemoryConfig::shared_with_copies, the host's memory, which each page of the buffer is asked for
-// when the copy comes to it, as DMA asks. Moves no bytes: who stages fills the buffer.
+// when the copy comes to it, as DMA asks; otherwise the memory only counts it. Moves no bytes: who
+// stages fills the buffer.
 // Approximates: a page takes the longer of its time at the copy's own rate and what the memory's
 // bandwidth needs; the latency of memory is hidden by what is under way; a copy by a core meets
 // the cache as DMA does. Ignores: the PCIe wires between GPU and root complex (BAR and copy rates

@@ -97,6 +97,7 @@ void Host::report(const MetricScope& scope) {
   interrupts_.report(scope.child("interrupts"));
   const MetricScope memory = scope.child("memory");
   memory_.report(memory);
+  memory_.bus().report(memory.child("bus"));
   memory.bytes("kernel_in_use", frames_.kernel_in_use(),
                "contiguous kernel memory in use at the end");
   if (iommu_ != nullptr) iommu_->report(scope.child("iommu"));

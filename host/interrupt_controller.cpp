@@ -16,13 +16,14 @@ void InterruptConfig::describe(Fields& f) {
           "entering an interrupt handler and leaving it");
   f.field("wake_up", wake_up, range(Time(), Time::ms(10)),
           "a sleeping program is woken until it runs");
+  f.field("wake", wake, range(Cycles(0), Cycles(1000000)), "waking a program that sleeps");
   f.field("context_switch", context_switch, range(Cycles(0), Cycles(1000000)),
           "putting a program to sleep and taking it back");
 }
 
 InterruptController::Message InterruptController::allocate(CpuCore& core, Callback handler,
-                                                           const CpuPlane* plane) {
-  vectors_.push_back({&core, handler, plane, false, {}, {}});
+                                                           InterruptOwner* owner) {
+  vectors_.push_back({&core, handler, owner, false, {}, {}});
   return {PhysicalAddress(kFirstAddress),
           kFirstVector + static_cast<std::uint32_t>(vectors_.size() - 1)};
 }
@@ -50,7 +51,8 @@ void InterruptController::take(std::uint64_t index) {
   Vector& vector = vectors_[index];
   vector.pending = false;
   ++handled_;
-  const CpuPlane plane = vector.plane != nullptr ? *vector.plane : CpuPlane::kData;
+  const CpuPlane plane =
+      vector.owner != nullptr ? vector.owner->plane_of_interrupt() : CpuPlane::kData;
   const Time end =
       vector.core->occupy(scheduler_.now(), plane, CpuCategory::kInterrupt, config_.entry);
   probe_(end, ProbeKind::kInterruptTaken, vector.cause, 0,

@@ -30,8 +30,16 @@ struct InterruptConfig {
   Time latency = Time::ns(300);   ///< message at the root complex -> the core takes it
   Cycles entry{1400};             ///< into the handler and back, both ways
   Time wake_up = Time::ns(1000);  ///< a sleeper is woken -> it runs, if its core is idle
+  Cycles wake{600};               ///< of who wakes a sleeper
   Cycles context_switch{3500};    ///< of the core, for a program that sleeps and comes back
   void describe(Fields& fields);
+};
+
+/// Says whose work an interrupt is when the core takes it.
+class InterruptOwner {
+ public:
+  virtual ~InterruptOwner() = default;
+  virtual CpuPlane plane_of_interrupt() = 0;
 };
 
 class InterruptController {
@@ -56,9 +64,8 @@ class InterruptController {
            address.value() + (kMessageBytes - 1) <= kLastAddress;
   }
   /// A vector whose `handler` runs when the core has entered it; what it does more it charges to
-  /// the core itself. Returns the message that a device has to send. `plane`: whose work it is,
-  /// looked at with each interrupt; null: data.
-  Message allocate(CpuCore& core, Callback handler, const CpuPlane* plane = nullptr);
+  /// the core itself. Returns the message that a device has to send. `owner` null: data.
+  Message allocate(CpuCore& core, Callback handler, InterruptOwner* owner = nullptr);
   /// A message arrives now. `cause`: for observers, what the device sent it for.
   void raise(const Message& message, WorkRequestId cause = {});
 
@@ -73,7 +80,7 @@ class InterruptController {
   struct Vector {
     CpuCore* core;
     Callback handler;
-    const CpuPlane* plane;
+    InterruptOwner* owner;
     bool pending;
     Time arrived;  ///< the message that is pending
     WorkRequestId cause;

@@ -83,32 +83,30 @@ LastLevelCache::Write LastLevelCache::write(std::uint64_t line) {
   }
   ++allocations_;
   const std::size_t place = oldest(begin_of(line), config_.ddio_ways);
-  const bool displaces = tags_[place] != kEmpty && (used_[place] & kModified) != 0;
-  const std::uint64_t displaced = displaces ? tags_[place] * sets_ + line % sets_ : 0;
-  if (displaces) ++write_backs_;
+  const std::optional<std::uint64_t> displaced = modified_at(place, line);
+  if (displaced) ++write_backs_;
   tags_[place] = static_cast<std::uint32_t>(line / sets_);
   touch(place, kModified);
-  return {displaces ? Landing::kDisplaced : Landing::kAllocated, displaced};
+  return {displaced ? Landing::kDisplaced : Landing::kAllocated, displaced.value_or(0)};
 }
 
-void LastLevelCache::store(std::uint64_t line) {
-  std::size_t at = find(line);
-  if (at == kAbsent) {
-    at = oldest(begin_of(line), config_.ways);
-    tags_[at] = static_cast<std::uint32_t>(line / sets_);
-  }
-  touch(at, kModified);
+std::optional<std::uint64_t> LastLevelCache::modified_at(std::size_t place,
+                                                         std::uint64_t line) const {
+  if (tags_[place] == kEmpty || (used_[place] & kModified) == 0) return std::nullopt;
+  return tags_[place] * sets_ + line % sets_;
 }
 
-bool LastLevelCache::load(std::uint64_t line) {
+LastLevelCache::Fill LastLevelCache::fill(std::uint64_t line, std::uint32_t modified) {
   std::size_t at = find(line);
-  const bool hit = at != kAbsent;
-  if (!hit) {
-    at = oldest(begin_of(line), config_.ways);
-    tags_[at] = static_cast<std::uint32_t>(line / sets_);
+  if (at != kAbsent) {
+    touch(at, modified | (used_[at] & kModified));
+    return {true, std::nullopt};
   }
-  touch(at, hit ? used_[at] & kModified : 0);
-  return hit;
+  at = oldest(begin_of(line), config_.ways);
+  const std::optional<std::uint64_t> displaced = modified_at(at, line);
+  tags_[at] = static_cast<std::uint32_t>(line / sets_);
+  touch(at, modified);
+  return {false, displaced};
 }
 
 void LastLevelCache::flush() { std::fill(tags_.begin(), tags_.end(), kEmpty); }

@@ -8,6 +8,7 @@
 //              Without DDIO ways it goes to DRAM, and the cache forgets the line.
 //   CPU store  brings the line in, in any way, modified
 //   CPU load   of what the kernel copies: brings the line in, in any way
+//              Both displace what stood there, which goes to DRAM if it was modified.
 //
 // Connects to: Memory, which asks for each line of a request and turns the answers into time.
 // Approximates: the set is the line's number modulo the sets (real ones hash over slices); lines of
@@ -17,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/config_reader.h"
@@ -56,9 +58,12 @@ class LastLevelCache {
   };
   Write write(std::uint64_t line);
 
-  void store(std::uint64_t line);
-  /// Whether the line was there.
-  bool load(std::uint64_t line);
+  struct Fill {
+    bool hit;                                ///< the line was there
+    std::optional<std::uint64_t> displaced;  ///< a modified line that goes to DRAM
+  };
+  Fill store(std::uint64_t line) { return fill(line, kModified); }
+  Fill load(std::uint64_t line) { return fill(line, 0); }
   /// As after a program that has read more than the cache holds: all else is gone.
   void flush();
 
@@ -73,6 +78,9 @@ class LastLevelCache {
   std::size_t find(std::uint64_t line) const;
   std::size_t oldest(std::size_t begin, std::uint32_t ways) const;
   void touch(std::size_t at, std::uint32_t modified);
+  /// The modified line that stands in a place where `line` may stand, if any.
+  std::optional<std::uint64_t> modified_at(std::size_t place, std::uint64_t line) const;
+  Fill fill(std::uint64_t line, std::uint32_t modified);
 
   LastLevelCacheConfig config_;
   std::uint64_t sets_;

@@ -19,19 +19,33 @@ BitRate left_by_cpus(const MemoryConfig& config) {
   return BitRate(all > taken ? all - taken : 0);
 }
 
-/// What a cache sends to DRAM of one request.
+/// What a cache sends to DRAM of one request, line by line.
 class Parts {
  public:
-  Dram::Span add(const Dram::Span& part) {
+  /// `takes_bandwidth`: else it is only counted on the bus.
+  Parts(Dram& dram, MemoryBus& bus, Time arrival, bool takes_bandwidth = true)
+      : dram_(dram), bus_(bus), arrival_(arrival), takes_bandwidth_(takes_bandwidth) {}
+
+  Dram::Span move(BusUse use, std::uint64_t line) {
+    bus_.count(use, 1);
+    if (!takes_bandwidth_) return {arrival_, arrival_};
+    const Dram::Span part =
+        dram_.move_part(arrival_, line * Dram::kLineBytes, Bytes(Dram::kLineBytes));
     whole_.start = std::min(whole_.start, part.start);
     whole_.end = std::max(whole_.end, part.end);
     return part;
   }
-  void count(Dram& dram, Time arrival) const {
-    if (whole_.end != Time()) dram.count_request(arrival, whole_);
+  /// The request is complete.
+  void count() const {
+    if (whole_.end != Time()) dram_.count_request(arrival_, whole_);
   }
+  Time end() const { return std::max(arrival_, whole_.end); }
 
  private:
+  Dram& dram_;
+  MemoryBus& bus_;
+  Time arrival_;
+  bool takes_bandwidth_;
   Dram::Span whole_{Time::never(), Time()};
 };
 
@@ -59,8 +73,10 @@ void MemoryConfig::describe(Fields& fields) {
                "consecutive bytes on one channel before the next");
   fields.field("cpu_traffic", cpu_traffic, range(BitRate(), BitRate::gbps(100000)),
                "of each node's `bandwidth`, what CPUs take for themselves");
-  fields.field("shared_with_copies", shared_with_copies,
-               "copies of programs between this memory and a GPU take their part of `bandwidth`");
+  fields.field(
+      "shared_with_copies", shared_with_copies,
+      "copies of programs to and from a GPU, and of the kernel for sockets, take their part of "
+      "`bandwidth`");
   fields.object("cache", cache, "last-level cache that DMA meets");
   fields.object("numa", numa, "nodes");
   fields.check(cpu_traffic == BitRate() || left_by_cpus(*this).numerator() != 0, "cpu_traffic",
@@ -132,7 +148,8 @@ void Memory::store(PhysicalAddress to, const std::uint8_t* from, std::size_t byt
   poke(to, from, bytes);
   if (cache_ == nullptr || bytes == 0) return;
   const std::uint64_t last = (to.value() + bytes - 1) / kLineBytes;
-  for (std::uint64_t line = to.value() / kLineBytes; line <= last; ++line) cache_->store(line);
+  for (std::uint64_t line = to.value() / kLineBytes; line <= last; ++line)
+    if (cache_->store(line).displaced) bus_.count(BusUse::kWriteBack, 1);
 }
 
 void Memory::poke(PhysicalAddress to, const std::uint8_t* from, std::size_t bytes) {
@@ -151,51 +168,93 @@ void Memory::poke(PhysicalAddress to, const std::uint8_t* from, std::size_t byte
 Memory::Access Memory::time_read(Time arrival, PhysicalAddress address, Bytes bytes,
                                  DmaPurpose purpose, bool snoop) {
   read_[static_cast<unsigned>(purpose)] += bytes;
-  return read_from(arrival, address, bytes, snoop);
+  return read_from({arrival, address.value(), bytes, snoop, BusUse::kDmaRead});
 }
 
 Memory::Access Memory::time_write(Time arrival, PhysicalAddress address, Bytes bytes,
                                   DmaPurpose purpose, bool snoop) {
   written_[static_cast<unsigned>(purpose)] += bytes;
-  return write_to(arrival, address, bytes, snoop);
+  return write_to({arrival, address.value(), bytes, snoop, BusUse::kDmaWrite});
 }
 
 Memory::Access Memory::time_copy(bool write, Time arrival, PhysicalAddress address, Bytes bytes) {
   (write ? copied_to_ : copied_from_) += bytes;
-  return write ? write_to(arrival, address, bytes, true) : read_from(arrival, address, bytes, true);
+  if (write) return write_to({arrival, address.value(), bytes, true, BusUse::kCopyWrite});
+  return read_from({arrival, address.value(), bytes, true, BusUse::kCopyRead});
 }
 
-Memory::Access Memory::read_from(Time arrival, PhysicalAddress address, Bytes bytes, bool snoop) {
-  if (!by_address_) {
-    const Dram::Span span = dram_[0].move(arrival, address.value(), bytes);
-    const Time latency = config_.read_latency;
-    return {span.start + latency, span.end + latency, latency};
+void Memory::count_copy(bool write, Bytes bytes) {
+  bus_.count(write ? BusUse::kCopyWrite : BusUse::kCopyRead, divide_up(bytes.count(), kLineBytes));
+}
+
+Memory::CpuAccess Memory::cpu_read(Time now, PhysicalAddress address, Bytes bytes) {
+  copied_from_ += bytes;
+  return cpu_access({now, address.value(), bytes, true, BusUse::kCopyRead});
+}
+
+Memory::CpuAccess Memory::cpu_write(Time now, PhysicalAddress address, Bytes bytes) {
+  copied_to_ += bytes;
+  return cpu_access({now, address.value(), bytes, true, BusUse::kCopyWrite});
+}
+
+Memory::CpuAccess Memory::cpu_access(const Request& request) {
+  if (request.bytes == Bytes()) return {0, 0, request.arrival};
+  const std::uint64_t end = request.address + request.bytes.count();
+  const std::uint64_t first = request.address / kLineBytes;
+  const std::uint64_t lines = (end - 1) / kLineBytes - first + 1;
+  Dram& dram = dram_[numa_.node_of(PhysicalAddress(request.address))];
+  if (cache_ == nullptr) {
+    bus_.count(request.use, lines);
+    if (!config_.shared_with_copies) return {lines, lines, request.arrival};
+    const Dram::Span span =
+        dram.move(request.arrival, first * kLineBytes, Bytes(lines * kLineBytes));
+    return {lines, lines, span.end};
   }
-  const std::uint32_t node = numa_.node_of(address);
-  if (!numa_.is_remote(node))
-    return read_lines(dram_[node], arrival, address.value(), bytes, snoop);
-  const Access there =
-      read_lines(dram_[node], arrival + numa_.hop_latency(), address.value(), bytes, snoop);
-  const Numa::Crossing here = numa_.to_device(there.first, there.last, bytes);
-  return {here.first, here.last, there.latency + numa_.hop_latency() * 2};
+  const bool write = request.use == BusUse::kCopyWrite;
+  std::uint64_t missed = 0;
+  Parts parts(dram, bus_, request.arrival, config_.shared_with_copies);
+  for (std::uint64_t line = first; line < first + lines; ++line) {
+    const LastLevelCache::Fill fill = write ? cache_->store(line) : cache_->load(line);
+    const bool overwritten =
+        write && line * kLineBytes >= request.address && (line + 1) * kLineBytes <= end;
+    if (fill.displaced) parts.move(BusUse::kWriteBack, *fill.displaced);
+    if (!fill.hit && !overwritten) parts.move(request.use, line);
+    missed += fill.hit ? 0 : 1;
+  }
+  parts.count();
+  return {lines, missed, parts.end()};
 }
 
-Memory::Access Memory::read_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes,
-                                  bool snoop) {
-  if (cache_ == nullptr || !snoop) {
-    const Dram::Span span = dram.move(arrival, address, bytes);
+Dram::Span Memory::move(Dram& dram, const Request& request) {
+  bus_.count(request.use, divide_up(request.bytes.count(), kLineBytes));
+  return dram.move(request.arrival, request.address, request.bytes);
+}
+
+Memory::Access Memory::read_from(const Request& request) {
+  const std::uint32_t node = numa_.node_of(PhysicalAddress(request.address));
+  if (!numa_.is_remote(node)) return read_lines(dram_[node], request);
+  Request there = request;
+  there.arrival += numa_.hop_latency();
+  const Access access = read_lines(dram_[node], there);
+  const Numa::Crossing here = numa_.to_device(access.first, access.last, request.bytes);
+  return {here.first, here.last, access.latency + numa_.hop_latency() * 2};
+}
+
+Memory::Access Memory::read_lines(Dram& dram, const Request& request) {
+  if (cache_ == nullptr || !request.snoop) {
+    const Dram::Span span = move(dram, request);
     return {span.start + config_.read_latency, span.end + config_.read_latency,
             config_.read_latency};
   }
   Access access{Time::never(), Time(), config_.cache.read_latency};
-  Parts parts;
-  const std::uint64_t begin = address / kLineBytes;
-  for (std::uint64_t line = begin; line * kLineBytes < address + bytes.count(); ++line) {
-    Time first = arrival + config_.cache.read_latency;
+  Parts parts(dram, bus_, request.arrival);
+  const std::uint64_t begin = request.address / kLineBytes;
+  const std::uint64_t end = request.address + request.bytes.count();
+  for (std::uint64_t line = begin; line * kLineBytes < end; ++line) {
+    Time first = request.arrival + config_.cache.read_latency;
     Time last = first;
     if (!cache_->read(line)) {
-      const Dram::Span span =
-          parts.add(dram.move_part(arrival, line * kLineBytes, Bytes(kLineBytes)));
+      const Dram::Span span = parts.move(request.use, line);
       first = span.start + config_.read_latency;
       last = span.end + config_.read_latency;
       access.latency = config_.read_latency;
@@ -203,57 +262,59 @@ Memory::Access Memory::read_lines(Dram& dram, Time arrival, std::uint64_t addres
     if (line == begin) access.first = first;
     access.last = std::max(access.last, last);
   }
-  parts.count(dram, arrival);
+  parts.count();
   return access;
 }
 
-Memory::Access Memory::write_to(Time arrival, PhysicalAddress address, Bytes bytes, bool snoop) {
-  if (!by_address_) {
-    const Dram::Span span = dram_[0].move(arrival, address.value(), bytes);
-    return {span.start, span.end + config_.write_latency, config_.write_latency};
-  }
-  const std::uint32_t node = numa_.node_of(address);
-  if (!numa_.is_remote(node))
-    return write_lines(dram_[node], arrival, address.value(), bytes, snoop);
-  const Numa::Crossing there = numa_.to_memory(arrival, bytes);
-  Access access = write_lines(dram_[node], there.first, address.value(), bytes, snoop);
-  access.last = std::max(access.last, there.last + access.latency);
+Memory::Access Memory::write_to(const Request& request) {
+  const std::uint32_t node = numa_.node_of(PhysicalAddress(request.address));
+  if (!numa_.is_remote(node)) return write_lines(dram_[node], request);
+  const Numa::Crossing crossing = numa_.to_memory(request.arrival, request.bytes);
+  Request there = request;
+  there.arrival = crossing.first;
+  Access access = write_lines(dram_[node], there);
+  access.last = std::max(access.last, crossing.last + access.latency);
   access.latency += numa_.hop_latency();
   return access;
 }
 
-Memory::Access Memory::write_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes,
-                                   bool snoop) {
-  if (cache_ == nullptr || !snoop) {
-    const Dram::Span span = dram.move(arrival, address, bytes);
+Memory::Access Memory::write_lines(Dram& dram, const Request& request) {
+  if (cache_ == nullptr || !request.snoop) {
+    const Dram::Span span = move(dram, request);
     return {span.start, span.end + config_.write_latency, config_.write_latency};
   }
   using Landing = LastLevelCache::Landing;
   const LastLevelCacheConfig& cache = config_.cache;
-  Access access{arrival, Time(), Time()};
-  Parts parts;
-  for (std::uint64_t line = address / kLineBytes; line * kLineBytes < address + bytes.count();
-       ++line) {
+  Access access{request.arrival, Time(), Time()};
+  Parts parts(dram, bus_, request.arrival);
+  const std::uint64_t end = request.address + request.bytes.count();
+  for (std::uint64_t line = request.address / kLineBytes; line * kLineBytes < end; ++line) {
     const LastLevelCache::Write write = cache_->write(line);
     Time latency = cache.write_latency;
-    Time through = arrival;
+    Time through = request.arrival;
     if (write.landing == Landing::kDisplaced) {
       latency += cache.eviction_latency;
-      through =
-          parts.add(dram.move_part(arrival, write.displaced * kLineBytes, Bytes(kLineBytes))).start;
+      through = parts.move(BusUse::kWriteBack, write.displaced).start;
     } else if (write.landing == Landing::kPassed) {
       latency = config_.write_latency;
-      through = parts.add(dram.move_part(arrival, line * kLineBytes, Bytes(kLineBytes))).end;
+      through = parts.move(request.use, line).end;
     }
     access.latency = std::max(access.latency, latency);
     access.last = std::max(access.last, through + latency);
   }
-  parts.count(dram, arrival);
+  parts.count();
   return access;
 }
 
 void Memory::watch(PhysicalAddress address, Callback callback) {
   watches_.push_back({address.value() / kLineBytes, callback});
+}
+
+void Memory::unwatch(const Callback& callback) {
+  const auto is_its = [&](const Watch& watch) {
+    return watch.callback.function == callback.function && watch.callback.object == callback.object;
+  };
+  watches_.erase(std::remove_if(watches_.begin(), watches_.end(), is_its), watches_.end());
 }
 
 void Memory::wrote(PhysicalAddress address, Bytes bytes) {
@@ -282,8 +343,8 @@ void Memory::report(const MetricScope& scope) const {
     scope.bytes("written." + purpose, written_[i], "bytes written by DMA");
   }
   if (config_.shared_with_copies) {
-    scope.bytes("copied_from", copied_from_, "bytes that copies to a GPU read");
-    scope.bytes("copied_to", copied_to_, "bytes that copies from a GPU wrote");
+    scope.bytes("copied_from", copied_from_, "bytes that copies to a GPU or the kernel's read");
+    scope.bytes("copied_to", copied_to_, "bytes that copies from a GPU or the kernel's wrote");
   }
   if (dram_.size() == 1) dram_[0].report(scope);
   for (std::size_t node = 0; dram_.size() > 1 && node < dram_.size(); ++node)

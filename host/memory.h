@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Host memory as a DMA request meets it by address: sparse bytes in 4 KiB frames that exist once
 // touched, and the time of an access through the hop to its node (host/numa), the last-level cache
-// (host/last_level_cache) and that node's DRAM (host/dram); counters of bytes by purpose.
+// (host/last_level_cache) and that node's DRAM (host/dram); counters of bytes by purpose and of
+// what crosses the memory bus (host/memory_bus).
 //
 // By default there is one node with one channel and no cache: a latency and a shared bandwidth.
 // Models: read latency (row access, controller, on-chip network: one constant), write posting
@@ -10,8 +11,9 @@
 // of the cache itself. Likely error: the latencies' sum is calibrated, each alone is an assumption.
 // CPU accesses through `load`/`store` move bytes only; their time is the CPU core's business. A
 // `store` leaves its lines in the cache; `poke` does not. With `shared_with_copies` what programs
-// copy between here and a GPU takes its part of the bandwidth as DMA does (host/gpu_copy); copies
-// of a payload into a work request do not: what they read is in a core's own cache.
+// copy between here and a GPU (host/gpu_copy) or the kernel's memory (host/kernel/kernel_copy)
+// takes its part of the bandwidth as DMA does; copies of a payload into a work request do not: what
+// they read is in a core's own cache.
 #pragma once
 
 #include <array>
@@ -21,6 +23,7 @@
 
 #include "host/dram.h"
 #include "host/last_level_cache.h"
+#include "host/memory_bus.h"
 #include "host/numa.h"
 #include "model/callback.h"
 #include "model/config_reader.h"
@@ -73,8 +76,20 @@ class Memory {
                    bool snoop = true);
   Access time_write(Time arrival, PhysicalAddress address, Bytes bytes, DmaPurpose purpose,
                     bool snoop = true);
-  /// The same for a piece of a copy that a CPU or a GPU makes on the devices' node.
+  /// The same for a piece of a copy that a GPU, or a CPU to or from one, makes on the devices'
+  /// node; and, without time, of one that takes none of the bandwidth.
   Access time_copy(bool write, Time arrival, PhysicalAddress address, Bytes bytes);
+  void count_copy(bool write, Bytes bytes);
+
+  /// What a CPU that copies meets at `now` of a range's lines. They stand in the cache, if there is
+  /// one, afterwards.
+  struct CpuAccess {
+    std::uint64_t lines = 0;
+    std::uint64_t missed = 0;  ///< of these, not in the cache
+    Time through;  ///< when DRAM's bandwidth has served it; `now` unless it is shared with copies
+  };
+  CpuAccess cpu_read(Time now, PhysicalAddress address, Bytes bytes);
+  CpuAccess cpu_write(Time now, PhysicalAddress address, Bytes bytes);
   /// No write is visible sooner after its last byte.
   Time least_write_latency() const { return least_write_latency_; }
   /// Whether addresses matter: with the defaults all are alike.
@@ -85,11 +100,14 @@ class Memory {
   /// A CPU that polls: `callback` runs once, with the entry's place in time, when a DMA write
   /// touches the 64 B line of `address` (called by the root complex at the instant of visibility).
   void watch(PhysicalAddress address, Callback callback);
+  /// Forgets the watches of this callback's object: it looks no longer.
+  void unwatch(const Callback& callback);
   /// The root complex made [address, address + bytes) visible now: runs and forgets the watches.
   void wrote(PhysicalAddress address, Bytes bytes);
 
   Bytes written(DmaPurpose purpose) const { return written_[static_cast<unsigned>(purpose)]; }
   bool contains(PhysicalAddress address, Bytes bytes) const;
+  const MemoryBus& bus() const { return bus_; }
   const MemoryConfig& config() const { return config_; }
   void report(const MetricScope& scope) const;
 
@@ -104,10 +122,20 @@ class Memory {
     Callback callback;
   };
 
-  Access read_from(Time arrival, PhysicalAddress address, Bytes bytes, bool snoop);
-  Access write_to(Time arrival, PhysicalAddress address, Bytes bytes, bool snoop);
-  Access read_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes, bool snoop);
-  Access write_lines(Dram& dram, Time arrival, std::uint64_t address, Bytes bytes, bool snoop);
+  struct Request {
+    Time arrival;
+    std::uint64_t address;
+    Bytes bytes;
+    bool snoop;
+    BusUse use;
+  };
+  Access read_from(const Request& request);
+  Access write_to(const Request& request);
+  Access read_lines(Dram& dram, const Request& request);
+  Access write_lines(Dram& dram, const Request& request);
+  /// All of it from or to DRAM.
+  Dram::Span move(Dram& dram, const Request& request);
+  CpuAccess cpu_access(const Request& request);
   const std::uint8_t* frame(std::uint64_t number) const;
   std::uint8_t* touch(std::uint64_t number);
   void require(PhysicalAddress address, std::size_t bytes) const;
@@ -119,6 +147,7 @@ class Memory {
   Numa numa_;
   std::vector<Dram> dram_;  ///< of each node
   std::unique_ptr<LastLevelCache> cache_;
+  MemoryBus bus_;
   std::vector<Watch> watches_;  ///< in the order of their calls; few: one for each sleeping poller
   std::vector<Callback> due_;
   std::uint64_t frames_ = 0;

@@ -28,6 +28,7 @@ Result<MemoryRegion> MemoryRegistration::add(CpuTask& task, PageTable& pages, Pd
                                              VirtualAddress address, std::uint64_t length,
                                              AccessFlags access) {
   Time begin = task.now();
+  task.core().usage().add_system_call(kPlane);
   task.charge(kPlane, CpuCategory::kSyscall, config_.syscall);
   if (length == 0 || address.value() + (length - 1) < address.value()) return Errno::kInvalid;
   const PageTable::Mapping* mapping = pages.pin(address, Bytes(length));
@@ -100,7 +101,7 @@ Result<MemoryRegion> MemoryRegistration::add(CpuTask& task, PageTable& pages, Pd
 }
 
 Errno MemoryRegistration::remove(CpuTask& task, MemoryKey key) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  task.call_kernel(kPlane, config_.syscall);
   const std::uint32_t index = key.index();
   Region* found = find(index);
   if (found == nullptr || found->window || found->variant != key.variant()) return Errno::kInvalid;
@@ -130,7 +131,7 @@ Errno MemoryRegistration::remove(CpuTask& task, MemoryKey key) {
 }
 
 Result<MemoryWindow> MemoryRegistration::add_window(CpuTask& task, PdNumber pd) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  task.call_kernel(kPlane, config_.syscall + config_.create_object);
   const std::uint32_t index = take_index();
   if (index == 0) return Errno::kNoMemory;
   by_index_[index].window = true;
@@ -147,7 +148,7 @@ Result<MemoryWindow> MemoryRegistration::add_window(CpuTask& task, PdNumber pd) 
 }
 
 Errno MemoryRegistration::remove_window(CpuTask& task, MemoryKey key) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  task.call_kernel(kPlane, config_.syscall + config_.create_object);
   const std::uint32_t index = key.index();
   Region* window = find(index);
   if (window == nullptr || !window->window) return Errno::kInvalid;

@@ -15,7 +15,7 @@ constexpr std::uint64_t kLimitOffset = 28;
 
 Result<SrqRings> SharedReceives::create(CpuTask& task, PdNumber pd, std::uint8_t log_entries,
                                         std::uint8_t log_segments) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  task.call_kernel(kPlane, config_.syscall + config_.create_object);
   if (log_entries > UserReceiveQueue::kMaxLogEntries ||
       log_segments > UserReceiveQueue::kMaxLogSegments)
     return Errno::kInvalid;
@@ -49,7 +49,7 @@ Result<SrqRings> SharedReceives::create(CpuTask& task, PdNumber pd, std::uint8_t
 }
 
 Errno SharedReceives::destroy(CpuTask& task, std::uint32_t srqn) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall + config_.create_object);
+  task.call_kernel(kPlane, config_.syscall + config_.create_object);
   const Queue* queue = queues_.find(srqn);
   if (queue == nullptr) return Errno::kInvalid;
   if (queue->users != 0) return Errno::kBusy;
@@ -63,7 +63,7 @@ Errno SharedReceives::destroy(CpuTask& task, std::uint32_t srqn) {
 }
 
 Errno SharedReceives::arm(CpuTask& task, std::uint32_t srqn, std::uint32_t limit) {
-  task.run(kPlane, CpuCategory::kSyscall, config_.syscall);
+  task.call_kernel(kPlane, config_.syscall);
   const Queue* queue = queues_.find(srqn);
   if (queue == nullptr || limit > 1u << queue->receive.log_entries) return Errno::kInvalid;
   // The limit alone: what the NIC counts in the context is the NIC's.

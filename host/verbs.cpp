@@ -49,13 +49,13 @@ Result<CompletionChannel*> Verbs::create_comp_channel(CpuTask& task) {
   const Errno opened = driver_.open_events(task);
   if (opened != Errno::kOk) return opened;
   const Cycles syscall = driver_.config().syscall;
-  task.run(CpuPlane::kControl, CpuCategory::kSyscall, syscall);
+  task.call_kernel(CpuPlane::kControl, syscall);
   channels_.push_back(std::make_unique<CompletionChannel>(driver_.events().interrupts(), syscall));
   return channels_.back().get();
 }
 
 Errno Verbs::destroy_comp_channel(CpuTask& task, CompletionChannel* channel) {
-  task.run(CpuPlane::kControl, CpuCategory::kSyscall, driver_.config().syscall);
+  task.call_kernel(CpuPlane::kControl, driver_.config().syscall);
   if (channel->users() != 0) return Errno::kBusy;
   erase(channels_, channel);
   return Errno::kOk;

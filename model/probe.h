@@ -55,13 +55,17 @@ enum class ProbeKind : std::uint8_t {
   kFramesPosted,    ///< a doorbell. a: queue, b: producer index
   kFrameWritten,    ///< handed to PCIe in order. a: begin ps, b: bytes
   kFrameInterrupt,  ///< a: queue, b: data of the message
-  // Faults injected on a link, reported for the sender. a: PSN, b: opcode; time: first bit
+  // Faults injected on a link, reported for the sender. a: PSN, b: opcode; of TCP sequence number
+  // and kTcpSegment; time: first bit
   kPacketLost,
   kPacketDamaged,
   kPacketDuplicated,
   kPacketDelayed,
   kPacketHeldBack,  ///< until others have overtaken it
 };
+
+/// Where else an opcode stands.
+inline constexpr std::uint64_t kTcpSegment = 256;
 
 inline constexpr unsigned kProbeKinds = static_cast<unsigned>(ProbeKind::kPacketHeldBack) + 1;
 

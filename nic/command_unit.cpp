@@ -107,6 +107,11 @@ void CommandUnit::execute() {
   }
   if (status == abi::CommandStatus::kOk && opcode == abi::CommandOpcode::kDestroyEthernetQueue)
     return;  // finishes when nothing of the queue is under way
+  if (status == abi::CommandStatus::kOk &&
+      (opcode == abi::CommandOpcode::kInitHca || opcode == abi::CommandOpcode::kCloseHca)) {
+    w_.ethernet.reset(call<&CommandUnit::finish_ok>(this));
+    return;
+  }
   if (status != abi::CommandStatus::kOk || opcode != abi::CommandOpcode::kDisableKey) {
     finish(status);
     return;
@@ -200,7 +205,6 @@ abi::CommandStatus CommandUnit::init_hca() {
   w_.key_operations.reset();
   w_.event_queue.reset();
   w_.page_faults.reset();
-  w_.ethernet.reset();
   w_.completion_events.reset();
   w_.cqe_writer.reset();
   initialised_ = true;

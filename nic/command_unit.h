@@ -2,7 +2,8 @@
 // Executes the driver's commands (model/nic_abi): reads the command entry and, where there is one,
 // its mailbox from host RAM by DMA, works for `latency` (firmware), writes the result back, the
 // owner byte last. One command at a time; a doorbell that comes meanwhile is kept. Before it
-// reports a key as gone it waits until nothing that was allowed by it is on its way to host memory.
+// reports a key as gone it waits until nothing that was allowed by it is on its way to host memory;
+// likewise a plain Ethernet queue, and all of them when it opens or closes the NIC.
 #pragma once
 
 #include <array>

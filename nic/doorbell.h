@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The NIC's registers behind BAR 0 (model/nic_abi): the command queue's address and doorbell, the
-// arming of event queues, the end of page faults, and in every user access region page the send
-// doorbell, the receive doorbell and the arming of completion queues.
+// arming of event queues, the end of page faults, doorbell and arming of plain Ethernet's queues
+// (model/ethernet_abi), and in every user access region page the send doorbell, the receive
+// doorbell and the arming of completion queues.
 //
 // A send doorbell is 8 B, or, as BlueFlame, a whole WQE in write-combined lines of 64 B: a WQE that
 // is the next of its queue is then taken from the register and need not be fetched. Each page has a
@@ -15,8 +16,9 @@
 // a send doorbell that finds it full is lost, and the queue pair's doorbell record in host RAM is
 // read instead (which is what the record is for). The two command registers have a place each: a
 // second write before the first took effect overwrites it. The others are never lost, as nothing
-// stands for them in host RAM; they are rare, a few for each interrupt. Reads give the command
-// queue's address; all else reads as zero. Writes of other sizes or places are counted and ignored.
+// stands for them in host RAM; they are rare, a few for each interrupt or burst of TCP. Reads give
+// the command queue's address; all else reads as zero. Writes of other sizes or places are counted
+// and ignored.
 #pragma once
 
 #include <array>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "nic/mac_rx.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "model/icrc.h"
@@ -11,6 +13,9 @@ namespace rnicsim {
 void MacRxConfig::describe(Fields& fields) {
   fields.field("receive_buffer", receive_buffer, range(Bytes(2048), Bytes(1 << 30)),
                "bytes of frames held between the wire and PCIe");
+  fields.optional("lossy_buffer", lossy_buffer, range(Bytes(0), Bytes(1 << 30)),
+                  "what packets of lossy priorities may take of the receive buffer where others "
+                  "are lossless; if not given, half of what headroom leaves");
   fields.object("parser", parser, "header parser, FCS and ICRC check");
   fields.field("cut_through", cut_through,
                "payload begins to be written to the host before its packet has come wholly");
@@ -53,6 +58,11 @@ MacRx::MacRx(const Wiring& wiring, const MacRxConfig& config, const PortConfig& 
                            " B of headroom of its lossless priorities",
                        std::to_string(config.receive_buffer.count()) + " B", ""});
   xoff_ = config.receive_buffer - headroom;
+  lossy_room_ = config.lossy_buffer.value_or(Bytes(xoff_.count() / 2));
+  if (lossy_room_ > xoff_)
+    throw ConfigError({"", 0, "mac_rx.lossy_buffer",
+                       fmt::format("at most the {} B that headroom leaves", xoff_.count()),
+                       fmt::format("{} B", lossy_room_.count()), ""});
   xon_ = xoff_ > wiring.cable.largest_frame ? xoff_ - wiring.cable.largest_frame : Bytes();
 }
 
@@ -130,7 +140,7 @@ void MacRx::take_frame(PacketRef packet, Bytes frame) {
     frames_->receive(std::move(packet), parser_.enter(scheduler_.now()));
 }
 
-/// False: it is of a lossy priority and there is none.
+/// False: it is of a lossy priority, and there is none for those.
 bool MacRx::take_room(const Packet& packet, Bytes frame) {
   if (credit_ != nullptr) {
     credit_->take(packet.lrh.virtual_lane, frame);
@@ -141,11 +151,14 @@ bool MacRx::take_room(const Packet& packet, Bytes frame) {
   const std::uint8_t priority = mac_tx_.priority_of(packet);
   const bool lossless = contains(lossless_, priority);
   const Bytes taken = occupied_ + frame;
-  if (taken > (lossless ? config_.receive_buffer : xoff_)) {
-    if (lossless) overflow(taken);
-    return false;
+  if (lossless) {
+    if (taken > config_.receive_buffer) overflow(taken);
+  } else {
+    if (taken > xoff_ || lossy_ + frame > lossy_room()) return false;
+    lossy_ += frame;
   }
   occupied_ = taken;
+  held_[priority] += frame;
   most_occupied_ = std::max(most_occupied_, occupied_);
   if (lossless && occupied_ >= xoff_) mac_tx_.pause_requester().xoff(priority);
   return true;

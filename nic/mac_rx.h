@@ -4,11 +4,13 @@
 // handed its payload to PCIe (or the packet needed none), or the completer is done with it.
 //
 // Flow control: when all but the headroom of the lossless priorities is taken, the priority of a
-// packet that comes is paused; when a frame's length below that is free again, all go on. So a slow
-// host, PCIe or translation becomes a pause on the wire. A packet of a lossy priority is dropped
-// when it would take from the headroom; a lossless one that finds no room at all ends the run as a
-// lossless drop. On InfiniBand's links every virtual lane has its share of the buffer, for which
-// the sender needs credit (model/credit); nothing is dropped and nothing paused.
+// packet that comes is paused; when a frame's length below that is free again, or the lossless ones
+// hold nothing, all go on. So a slow host, PCIe or translation becomes a pause on the wire. A
+// packet of a lossy priority is dropped when it would take from the headroom, or the lossy ones
+// more than `lossy_buffer`, so that they never fill what lossless ones need; a lossless one that
+// finds no room at all ends the run as a lossless drop. On InfiniBand's links every virtual lane
+// has its share of the buffer, for which the sender needs credit (model/credit); nothing is dropped
+// and nothing paused.
 //
 // With `cut_through` a packet whose payload goes to memory is taken when its first 64 B have come:
 // parsed, judged and translated while the rest arrives; its DMA begins when PCIe cannot overtake
@@ -25,6 +27,10 @@
 // to the Ethernet side, all with the time at which the parser is done with them.
 #pragma once
 
+#include <array>
+#include <optional>
+#include <string>
+
 #include "model/metrics.h"
 #include "model/packet.h"
 #include "model/packet_tap.h"
@@ -40,6 +46,7 @@ struct MacRxConfig {
   Bytes receive_buffer{1024 * 1024};
   PipelineConfig parser{Cycles(8), Cycles(2)};
   bool cut_through = false;
+  std::optional<Bytes> lossy_buffer{};
   void describe(Fields& fields);
 };
 
@@ -59,7 +66,7 @@ class MacRx : public PacketSink {
     HeadroomDemand cable;
     std::string name;
   };
-  /// Throws ConfigError if the buffer has no room but headroom.
+  /// Throws ConfigError if the buffer has no room but headroom, or not what lossy priorities get.
   MacRx(const Wiring& wiring, const MacRxConfig& config, const PortConfig& port);
 
   void connect(ParsedPacketSink& responder, ParsedPacketSink& completer,
@@ -74,14 +81,21 @@ class MacRx : public PacketSink {
   bool wants_cut_through() const override { return config_.cut_through; }
   /// Nobody needs the buffer of a packet any longer.
   void release(const Packet& packet) {
-    occupied_ -= packet.frame_bytes();
-    if (credit_ != nullptr) credit_->give_back(packet.lrh.virtual_lane, packet.frame_bytes());
-    if (occupied_ <= xon_ && mac_tx_.pause_requester().any_xoff()) go_on();
+    const Bytes frame = packet.frame_bytes();
+    occupied_ -= frame;
+    if (credit_ != nullptr) return credit_->give_back(packet.lrh.virtual_lane, frame);
+    const std::uint8_t priority = mac_tx_.priority_of(packet);
+    held_[priority] -= frame;
+    if (!contains(lossless_, priority)) lossy_ -= frame;
+    if ((occupied_ <= xon_ || occupied_ == lossy_) && mac_tx_.pause_requester().any_xoff()) go_on();
   }
   /// From now on its packets are dropped where there is no room, and nobody is paused for them.
   void make_lossy(std::uint8_t priority) {
+    if (contains(lossless_, priority)) lossy_ += held_[priority];
     lossless_ = static_cast<PrioritySet>(lossless_ & ~priority_bit(priority));
   }
+  /// What packets of lossy priorities may take of the buffer.
+  Bytes lossy_room() const { return lossless_ == 0 ? xoff_ : lossy_room_; }
   Bytes occupied() const { return occupied_; }
   /// What a packet takes of the buffer, or of its virtual lane's.
   Bytes room_of(const Packet& packet) const {
@@ -113,8 +127,9 @@ class MacRx : public PacketSink {
   MacTx& mac_tx_;
   CreditLink* credit_;  ///< null on Ethernet
   PrioritySet lossless_;
-  Bytes xoff_;  ///< what lossless priorities may take before they are paused, and lossy ones at all
+  Bytes xoff_;  ///< what may be taken before lossless priorities are paused
   Bytes xon_;
+  Bytes lossy_room_;  ///< of xoff_, for lossy priorities beside lossless ones
   Pipeline parser_;
   std::string name_;
   PacketRef arriving_;  ///< has to be whole before it is taken
@@ -123,6 +138,8 @@ class MacRx : public PacketSink {
   ParsedPacketSink* notifications_ = nullptr;
   ParsedPacketSink* frames_ = nullptr;
   Bytes occupied_;
+  std::array<Bytes, kPriorities> held_{};  ///< of it, on Ethernet
+  Bytes lossy_;                            ///< of it, by lossy priorities
   Bytes most_occupied_;
   std::uint64_t packets_ = 0;
   Bytes bytes_;

@@ -48,10 +48,22 @@ Time MacTx::Queues::ready() const {
   return ready;
 }
 
-/// Which of the two is next. REQUIRES: ready() <= at.
+/// Which of them is next. REQUIRES: ready() <= at.
 MacTx::Queue MacTx::Queues::next(Time at) const {
-  const auto& responses = of[static_cast<std::size_t>(Queue::kResponse)];
-  return !responses.empty() && responses.front().ready <= at ? Queue::kResponse : Queue::kRequest;
+  const bool response = is_ready(Queue::kResponse, at);
+  if (is_ready(Queue::kFrame, at) &&
+      (frames_ahead < 0 || (!response && !is_ready(Queue::kRequest, at))))
+    return Queue::kFrame;
+  return response ? Queue::kResponse : Queue::kRequest;
+}
+
+/// A frame of it leaves. Who has nothing ready now gives up what it has not sent.
+void MacTx::Queues::sent(Queue queue, Bytes frame, Time now) {
+  const bool plain = queue == Queue::kFrame;
+  const bool other = plain ? is_ready(Queue::kResponse, now) || is_ready(Queue::kRequest, now)
+                           : is_ready(Queue::kFrame, now);
+  const auto bytes = static_cast<std::int64_t>(frame.count());
+  frames_ahead = other ? frames_ahead + (plain ? bytes : -bytes) : 0;
 }
 
 void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch, Time lead) {
@@ -130,11 +142,12 @@ void MacTx::send(std::uint8_t priority) {
   Queues& queues = queues_[priority];
   const Queue which = queues.next(scheduler_.now());
   Waiting waiting = queues.at(which).take();
+  queues.sent(which, waiting.packet->frame_bytes(), scheduler_.now());
   note_empty(priority);
   const Time now = scheduler_.now();
   waited_ += now - waiting.ready;
   const Packet& packet = *waiting.packet;
-  const bool plain = packet.is_tcp();
+  const bool plain = which == Queue::kFrame;
   const Bytes payload = plain ? packet.ip_bytes() : packet.payload_length;
   count_parts(packet, packet.frame_bytes());
   flow_control_.sent(priority, packet.frame_bytes());

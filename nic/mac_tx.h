@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The transmit side of the port, Ethernet's or InfiniBand's: owns the wire's rate and of each
-// priority two queues, responses before requests (an acknowledgement never waits behind a message),
-// computes the ICRC, and counts preamble, FCS and inter-packet gap as time on the wire. Pause
-// frames that the receive side asks for go first; priorities that the other end has paused wait. On
-// InfiniBand's links a priority is a virtual lane, and waits when its next packet has no credit;
-// flow control packets go first. Plain frames (TCP) queue with the requests of their priority.
+// priority three queues: RDMA's responses before its requests (an acknowledgement never waits
+// behind a message), and plain frames (TCP), which share a priority evenly with RDMA, byte by byte,
+// as long as both have something ready. It computes the ICRC, and counts preamble, FCS and
+// inter-packet gap as time on the wire. Pause frames that the receive side asks for go first;
+// priorities that the other end has paused wait. On InfiniBand's links a priority is a virtual
+// lane, and waits when its next packet has no credit; flow control packets go first.
 //
 // With `cut_through` a packet whose payload comes over PCIe begins to leave before it is whole: as
 // early as the wire cannot overtake what PCIe brings even if the latter came without a gap at the
@@ -49,7 +50,7 @@ struct MacTxConfig {
 
 class MacTx {
  public:
-  enum class Queue : std::uint8_t { kResponse, kRequest };
+  enum class Queue : std::uint8_t { kResponse, kRequest, kFrame };
   struct Wiring {
     Scheduler& scheduler;
     PacketPool& packets;
@@ -80,11 +81,11 @@ class MacTx {
     request_started_ = request_started;
     response_started_ = response_started;
   }
-  /// `started` runs instead of request_started, likewise, for a plain frame, which queues as a
-  /// request.
+  /// `started` runs, as request_started for a request, when a plain frame has begun to leave.
   void connect_frames(Callback started) { frame_started_ = started; }
   /// Whether one more response of a priority may be queued; who has begun one all the same (READ
-  /// data on their way from memory) may queue it. Requests are bounded by the requester's buffer.
+  /// data on their way from memory) may queue it. Requests and plain frames are bounded by the
+  /// buffers of those who make them.
   bool has_room_for_response(std::uint8_t priority) const {
     return responses_[priority] < config_.response_queue;
   }
@@ -120,11 +121,18 @@ class MacTx {
   };
   /// Of one priority.
   struct Queues {
-    std::array<Ring<Waiting>, 2> of;
-    bool empty() const { return of[0].empty() && of[1].empty(); }
+    std::array<Ring<Waiting>, 3> of;
+    /// By how much plain frames have sent more than RDMA since both have something ready.
+    std::int64_t frames_ahead = 0;
+    bool empty() const { return of[0].empty() && of[1].empty() && of[2].empty(); }
     Time ready() const;
+    bool is_ready(Queue queue, Time by) const {
+      return !at(queue).empty() && at(queue).front().ready <= by;
+    }
     Queue next(Time at) const;
+    void sent(Queue queue, Bytes frame, Time now);
     Ring<Waiting>& at(Queue queue) { return of[static_cast<std::size_t>(queue)]; }
+    const Ring<Waiting>& at(Queue queue) const { return of[static_cast<std::size_t>(queue)]; }
   };
   PrioritySet may_send() const {
     return static_cast<PrioritySet>(nonempty_ & ~flow_control_.held_up());

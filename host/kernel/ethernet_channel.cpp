@@ -14,10 +14,10 @@ EthernetChannel::EthernetChannel(const Parts& parts, unsigned number, CpuCore& c
       receive_(parts.memory, parts.frames, 2 * number + 1, parts.config.log_receive_ring),
       fallback_(parts.scheduler, call<&EthernetChannel::fall_back>(this)) {}
 
-Errno EthernetChannel::open(CpuTask& task, Driver& driver, const CpuPlane* plane) {
+Errno EthernetChannel::open(CpuTask& task, Driver& driver) {
   const KernelConfig& config = parts_.config;
   const auto message =
-      parts_.interrupts.allocate(core_, call<&EthernetChannel::interrupted>(this), plane);
+      parts_.interrupts.allocate(core_, call<&EthernetChannel::interrupted>(this), this);
   abi::EthernetQueueContext context;
   context.msix_address = message.address;
   context.msix_data = message.data;
@@ -47,10 +47,23 @@ void EthernetChannel::write_register(std::uint64_t offset, std::uint32_t queue,
   parts_.mmio.mmio_write(parts_.scheduler.now(), offset, image, sizeof image);
 }
 
+/// After what has been charged before; returns the end.
+Time EthernetChannel::charge(CpuPlane plane, CpuCategory category, Cycles cycles) {
+  charged_until_ =
+      core_.occupy(std::max(parts_.scheduler.now(), charged_until_), plane, category, cycles);
+  return charged_until_;
+}
+
 void EthernetChannel::charge_then(CpuPlane plane, CpuCategory category, Cycles cycles,
                                   Callback next) {
-  const Time end = core_.occupy(parts_.scheduler.now(), plane, category, cycles);
-  parts_.scheduler.at_software(end, next);
+  parts_.scheduler.at_software(charge(plane, category, cycles), next);
+}
+
+/// Goes on with the round when `context` has done what it has charged.
+void EthernetChannel::step_after(const KernelContext& context) {
+  charged_until_ = std::max(charged_until_, context.now());
+  if (context.now() == parts_.scheduler.now()) return step();
+  parts_.scheduler.at_software(context.now(), call<&EthernetChannel::step>(this));
 }
 
 // ---- Transmit ----------------------------------------------------------------------------------
@@ -74,14 +87,17 @@ void EthernetChannel::ring_transmit(std::uint64_t producer) {
   write_register(abi::kEthernetDoorbell, transmit_.number(), static_cast<std::uint32_t>(producer));
 }
 
-/// Descriptors have come back, which is what frames may wait for.
+/// Descriptors have come back, which is what owners of memory and frames may wait for.
 void EthernetChannel::sent() {
+  KernelContext context(core_);
+  transmit_.release([&](const TransmitRing::Slot& slot) {
+    if (slot.owner != nullptr) slot.owner->left(slot.position, slot.length, context);
+  });
   const std::uint32_t before = transmit_.producer();
   while (!waiting_.empty() && transmit_.has_room()) transmit_.post(waiting_.take());
   if (transmit_.producer() != before)
-    ring(core_.occupy(parts_.scheduler.now(), plane(), CpuCategory::kDoorbell,
-                      parts_.config.doorbell));
-  step();
+    ring(context.charge(plane_, CpuCategory::kDoorbell, parts_.config.doorbell));
+  step_after(context);
 }
 
 // ---- Polling -----------------------------------------------------------------------------------
@@ -93,7 +109,7 @@ void EthernetChannel::interrupted() {
 void EthernetChannel::fall_back() {
   masked_ = false;
   if (polling_) return;
-  core_.occupy(parts_.scheduler.now(), plane(), CpuCategory::kSoftirq, parts_.config.timer);
+  charge(plane_of_next(), CpuCategory::kSoftirq, parts_.config.timer);
   begin();
 }
 
@@ -105,7 +121,8 @@ void EthernetChannel::begin() {
 void EthernetChannel::begin_round() {
   taken_ = 0;
   ++counts_.rounds;
-  charge_then(plane(), CpuCategory::kSoftirq, parts_.config.poll,
+  plane_ = plane_of_next();
+  charge_then(plane_, CpuCategory::kSoftirq, parts_.config.poll,
               call<&EthernetChannel::step>(this));
 }
 
@@ -117,14 +134,14 @@ void EthernetChannel::step() {
     return charge_then(work.plane, CpuCategory::kProtocol, work.cycles,
                        call<&EthernetChannel::hand_over>(this));
   }
-  if (const std::uint32_t count = transmit_.take_sent(); count != 0)
-    return charge_then(plane(), CpuCategory::kSoftirq, config.sent * count,
-                       call<&EthernetChannel::sent>(this));
+  if (charge_sent())
+    return parts_.scheduler.at_software(charged_until_, call<&EthernetChannel::sent>(this));
   if (taken_ < config.budget && receive_.has_entry()) {
-    const std::uint32_t buffers = receive_.peek().descriptors;
-    core_.occupy(parts_.scheduler.now(), plane(), CpuCategory::kSocketBuffers,
-                 config.skb + config.page * buffers);
-    return charge_then(plane(), CpuCategory::kSoftirq,
+    const Seen& seen = look();
+    const CpuPlane plane = plane_of(seen);
+    charge(plane, CpuCategory::kSocketBuffers,
+           config.skb + config.page * std::uint64_t{seen.entry.descriptors});
+    return charge_then(plane, CpuCategory::kSoftirq,
                        config.frame + (config.gro ? config.merge : Cycles(0)),
                        call<&EthernetChannel::take_frame>(this));
   }
@@ -135,13 +152,26 @@ void EthernetChannel::step() {
   end_round();
 }
 
+/// For descriptors that have come back; false if none have.
+bool EthernetChannel::charge_sent() {
+  transmit_.take_entries();
+  const TransmitRing::Planes sent = transmit_.sent();
+  bool some = false;
+  for (unsigned plane = 0; plane < kCpuPlanes; ++plane) {
+    if (sent[plane] == 0) continue;
+    charge(static_cast<CpuPlane>(plane), CpuCategory::kSoftirq, parts_.config.sent * sent[plane]);
+    some = true;
+  }
+  return some;
+}
+
 void EthernetChannel::take_frame() {
   ++taken_;
   ++counts_.frames_received;
-  const abi::EthernetReceiveCompletion entry = receive_.peek();
+  const Seen& seen = look();
   KernelBufferList buffers = receive_.take();
   ReceivedSegment segment;
-  if (!read_segment(entry, buffers, segment))
+  if (!read_segment(seen, buffers, segment))
     parts_.receiver.drop(buffers);
   else if (parts_.config.gro)
     merger_.add(segment, ready_);
@@ -150,15 +180,40 @@ void EthernetChannel::take_frame() {
   step();
 }
 
-/// False if the frame is none for the stack.
-bool EthernetChannel::read_segment(const abi::EthernetReceiveCompletion& entry,
-                                   KernelBufferList& buffers, ReceivedSegment& segment) {
+/// REQUIRES: receive_.has_entry().
+const EthernetChannel::Seen& EthernetChannel::look() {
+  if (seen_.number == receive_.consumer()) return seen_;
+  seen_.number = receive_.consumer();
+  seen_.entry = receive_.peek();
   std::array<std::uint8_t, FrameHeaders::kMaxBytes> image{};
+  const auto room = static_cast<std::size_t>(parts_.buffers.size().count());
+  const std::size_t size = std::min<std::size_t>({seen_.entry.bytes, image.size(), room});
+  parts_.memory.load(receive_.first_byte(seen_.entry), image.data(), size);
+  seen_.is_for_us =
+      FrameHeaders::read(image.data(), size, seen_.entry.bytes, seen_.headers) == nullptr;
+  if (seen_.is_for_us)
+    seen_.checksum =
+        tcp_checksum_field(image.data() + seen_.headers.bytes() - seen_.headers.tcp.bytes());
+  return seen_;
+}
+
+CpuPlane EthernetChannel::plane_of(const Seen& seen) const {
+  if (!seen.is_for_us) return CpuPlane::kControl;
+  return parts_.receiver.plane_of(seen.headers.ipv4.source, seen.headers.tcp);
+}
+
+CpuPlane EthernetChannel::plane_of_next() {
+  if (receive_.has_entry()) return plane_of(look());
+  return transmit_.has_entry() ? transmit_.plane_of_oldest() : CpuPlane::kControl;
+}
+
+/// False if the frame is none for the stack.
+bool EthernetChannel::read_segment(const Seen& seen, KernelBufferList& buffers,
+                                   ReceivedSegment& segment) {
+  if (!seen.is_for_us) return false;
+  const abi::EthernetReceiveCompletion& entry = seen.entry;
+  const FrameHeaders& headers = seen.headers;
   const auto room = static_cast<std::uint32_t>(parts_.buffers.size().count());
-  const std::size_t size = std::min<std::size_t>({entry.bytes, image.size(), room});
-  parts_.memory.load(buffers.first->page, image.data(), size);
-  FrameHeaders headers;
-  if (FrameHeaders::read(image.data(), size, entry.bytes, headers) != nullptr) return false;
   std::uint32_t left = headers.payload;
   auto offset = static_cast<std::uint32_t>(headers.bytes());
   for (KernelBuffer* buffer = buffers.first; buffer != nullptr; buffer = buffer->next) {
@@ -169,9 +224,7 @@ bool EthernetChannel::read_segment(const abi::EthernetReceiveCompletion& entry,
   }
   const bool checked = parts_.config.checksum_offload &&
                        (entry.flags & abi::EthernetReceiveCompletion::kChecksumGood) != 0;
-  const std::size_t tcp_at = headers.bytes() - headers.tcp.bytes();
-  if (left != 0 || (!checked && !checksum_is_good(headers, buffers, image.data() + tcp_at)))
-    return false;
+  if (left != 0 || (!checked && !checksum_is_good(seen, buffers))) return false;
   segment.source_mac = headers.eth.source;
   segment.source = headers.ipv4.source;
   segment.tcp.header = headers.tcp;
@@ -183,17 +236,16 @@ bool EthernetChannel::read_segment(const abi::EthernetReceiveCompletion& entry,
   return true;
 }
 
-bool EthernetChannel::checksum_is_good(const FrameHeaders& headers, const KernelBufferList& buffers,
-                                       const std::uint8_t* tcp) {
-  core_.occupy(parts_.scheduler.now(), plane(), CpuCategory::kChecksum,
-               Cycles(divide_up(headers.payload, parts_.config.checksum_bytes_per_cycle)));
+bool EthernetChannel::checksum_is_good(const Seen& seen, const KernelBufferList& buffers) {
+  charge(plane_of(seen), CpuCategory::kChecksum,
+         Cycles(divide_up(seen.headers.payload, parts_.config.checksum_bytes_per_cycle)));
   scratch_.clear();
   for (const KernelBuffer* buffer = buffers.first; buffer != nullptr; buffer = buffer->next) {
     const std::size_t at = scratch_.size();
     scratch_.resize(at + buffer->length);
     parts_.memory.load(buffer->data(), scratch_.data() + at, buffer->length);
   }
-  return tcp_checksum(headers, scratch_.data()) == tcp_checksum_field(tcp);
+  return tcp_checksum(seen.headers, scratch_.data()) == seen.checksum;
 }
 
 void EthernetChannel::hand_over() {
@@ -201,8 +253,7 @@ void EthernetChannel::hand_over() {
   ++counts_.segments_received;
   KernelContext context(core_);
   parts_.receiver.receive(segment, *this, context);
-  // What it has charged comes before the next look.
-  parts_.scheduler.at_software(context.now(), call<&EthernetChannel::step>(this));
+  step_after(context);
 }
 
 // ---- The end of a round ------------------------------------------------------------------------
@@ -224,7 +275,7 @@ void EthernetChannel::end_round() {
   const std::uint32_t before = receive_.producer();
   refill();
   if (receive_.producer() == before) return finish_round();
-  charge_then(plane(), CpuCategory::kDoorbell, parts_.config.doorbell,
+  charge_then(plane_, CpuCategory::kDoorbell, parts_.config.doorbell,
               call<&EthernetChannel::refilled>(this));
 }
 
@@ -243,7 +294,7 @@ void EthernetChannel::finish_round() {
     polling_ = false;
     return let_others_run();
   }
-  charge_then(plane(), CpuCategory::kDoorbell, parts_.config.doorbell * 2,
+  charge_then(plane_, CpuCategory::kDoorbell, parts_.config.doorbell * 2,
               call<&EthernetChannel::arm>(this));
 }
 

@@ -7,6 +7,7 @@ namespace rnicsim {
 
 Errno EthernetRings::create(CpuTask& task, Driver& driver, abi::EthernetQueueContext context,
                             std::uint32_t descriptor_bytes, std::uint32_t completion_bytes) {
+  guard_ = &driver.guard();
   descriptor_bytes_ = descriptor_bytes;
   completion_bytes_ = completion_bytes;
   const auto ring = frames_.allocate_kernel(Bytes(std::uint64_t{descriptor_bytes} << log_entries_));
@@ -31,6 +32,8 @@ Errno TransmitRing::open(CpuTask& task, Driver& driver, const abi::EthernetQueue
   const auto headers = frames_.allocate_kernel(Bytes(std::uint64_t{kHeaderRoom} << log_entries_));
   if (!headers) return Errno::kNoMemory;
   headers_ = *headers;
+  slots_.assign(entries(), Slot{});
+  driver.guard().lend(headers_, Bytes(std::uint64_t{kHeaderRoom} << log_entries_), false);
   return create(task, driver, context, abi::EthernetTransmitDescriptor::kBytes,
                 abi::EthernetTransmitCompletion::kBytes);
 }
@@ -45,10 +48,14 @@ void TransmitRing::post(const TransmitFrame& frame) {
   descriptor.segment_size = frame.segment_size;
   descriptor.header_bytes = frame.header_bytes;
   descriptor.piece[0] = {headers, frame.header_bytes};
-  for (std::size_t i = 0; i < frame.pieces; ++i) descriptor.piece[i + 1] = frame.piece[i];
+  for (std::size_t i = 0; i < frame.pieces; ++i) {
+    descriptor.piece[i + 1] = frame.piece[i];
+    guard_->lend(frame.piece[i].address, Bytes(frame.piece[i].bytes), false);
+  }
   std::array<std::uint8_t, abi::EthernetTransmitDescriptor::kBytes> image{};
   descriptor.write(image.data());
   memory_.store(this->descriptor(producer_), image.data(), image.size());
+  slots_[producer_ % entries()] = {frame.owner, frame.position, frame.length};
   ++producer_;
 }
 
@@ -58,15 +65,30 @@ bool TransmitRing::has_entry() const {
   return is_ours(abi::EthernetTransmitCompletion::read(image.data()).owner);
 }
 
-std::uint32_t TransmitRing::take_sent() {
-  const std::uint32_t before = done_;
+void TransmitRing::take_entries() {
   while (has_entry()) {
     std::array<std::uint8_t, abi::EthernetTransmitCompletion::kBytes> image{};
     memory_.load(completion(), image.data(), image.size());
-    done_ = abi::EthernetTransmitCompletion::read(image.data()).done;
+    const std::uint32_t done = abi::EthernetTransmitCompletion::read(image.data()).done;
+    for (; done_ != done; ++done_) take_back(done_);
     ++consumer_;
   }
-  return done_ - before;
+}
+
+TransmitRing::Planes TransmitRing::sent() const {
+  Planes planes{};
+  for (std::uint32_t i = released_; i != done_; ++i)
+    ++planes[static_cast<unsigned>(slots_[i % entries()].plane())];
+  return planes;
+}
+
+/// Its frame has left: the pieces of payload, the headers stay the ring's.
+void TransmitRing::take_back(std::uint32_t index) {
+  std::array<std::uint8_t, abi::EthernetTransmitDescriptor::kBytes> image{};
+  memory_.load(descriptor(index), image.data(), image.size());
+  const auto sent = abi::EthernetTransmitDescriptor::read(image.data());
+  for (std::size_t i = 1; i < sent.pieces; ++i)
+    guard_->take_back(sent.piece[i].address, Bytes(sent.piece[i].bytes), false);
 }
 
 // ---- Receive -----------------------------------------------------------------------------------
@@ -82,6 +104,8 @@ void ReceiveRing::post(KernelBuffer* buffer, Bytes size) {
   abi::EthernetReceiveDescriptor{buffer->page, static_cast<std::uint32_t>(size.count())}.write(
       image.data());
   memory_.store(descriptor(producer_), image.data(), image.size());
+  buffer_bytes_ = size;
+  guard_->lend(buffer->page, size, true);
   slots_[producer_ % entries()] = buffer;
   ++producer_;
 }
@@ -100,6 +124,7 @@ KernelBufferList ReceiveRing::take() {
     KernelBuffer*& slot = slots_[(entry.first + i) % entries()];
     if (slot == nullptr)
       throw InvariantBroken("ethernet_rings", Time(), "a frame in a buffer that was not posted");
+    guard_->take_back(slot->page, buffer_bytes_, true);
     list.push(slot);
     slot = nullptr;
   }

@@ -36,7 +36,6 @@ void describe_costs(KernelConfig& c, Fields& f) {
   f.field("timer", c.timer, cycles, "a timer that runs out");
   f.field("busy_poll", c.busy_poll, range(Cycles(1), Cycles(1000000)),
           "one look at the receive ring by a program that polls it");
-  f.field("wake", c.wake, cycles, "waking a program that sleeps");
   f.field("pin_page", c.pin_page, cycles, "pinning and unpinning one page of a zero-copy send");
   f.field("notification", c.notification, cycles, "telling a program that its pages are its own");
 }

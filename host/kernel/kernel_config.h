@@ -57,7 +57,6 @@ struct KernelConfig {
   Cycles merge{100};
   Cycles timer{500};
   Cycles busy_poll{200};
-  Cycles wake{600};
   Cycles pin_page{250};
   Cycles notification{400};
 

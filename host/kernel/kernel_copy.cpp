@@ -7,7 +7,6 @@ namespace rnicsim {
 
 namespace {
 
-constexpr std::uint64_t kLine = LastLevelCache::kLineBytes;
 constexpr std::uint64_t kPage = 4096;
 
 /// Calls visit(physical, bytes) for each piece of a mapped range that lies in one page.
@@ -24,35 +23,30 @@ void for_each_piece(const PageTable& pages, VirtualAddress address, std::uint64_
 
 }  // namespace
 
-Cycles KernelCopy::read(PhysicalAddress from, std::uint64_t bytes) {
-  if (bytes == 0) return Cycles(0);
-  const std::uint64_t first = from.value() / kLine;
-  const std::uint64_t last = (from.value() + bytes - 1) / kLine;
-  std::uint64_t missed = last - first + 1;
-  lines_ += missed;
-  if (LastLevelCache* const cache = memory_.cache(); cache != nullptr)
-    for (std::uint64_t line = first; line <= last; ++line) missed -= cache->load(line) ? 1 : 0;
-  missed_ += missed;
-  return config_.copy_miss * missed;
+void KernelCopy::Stretch::read(PhysicalAddress from, std::uint64_t bytes) {
+  const Memory::CpuAccess access = copy_.memory_.cpu_read(begin_, from, Bytes(bytes));
+  copy_.lines_ += access.lines;
+  copy_.missed_ += access.missed;
+  missed_ += access.missed;
+  through_ = std::max(through_, access.through);
 }
 
-Cycles KernelCopy::read(const PageTable& pages, VirtualAddress from, std::uint64_t bytes) {
-  Cycles sum(0);
-  for_each_piece(pages, from, bytes,
-                 [&](PhysicalAddress at, std::uint64_t n) { sum += read(at, n); });
-  return sum;
+void KernelCopy::Stretch::read(const PageTable& pages, VirtualAddress from, std::uint64_t bytes) {
+  for_each_piece(pages, from, bytes, [&](PhysicalAddress at, std::uint64_t n) { read(at, n); });
 }
 
-void KernelCopy::write(PhysicalAddress to, std::uint64_t bytes) {
-  LastLevelCache* const cache = memory_.cache();
-  if (cache == nullptr || bytes == 0) return;
-  const std::uint64_t last = (to.value() + bytes - 1) / kLine;
-  for (std::uint64_t line = to.value() / kLine; line <= last; ++line) cache->store(line);
+void KernelCopy::Stretch::write(PhysicalAddress to, std::uint64_t bytes) {
+  through_ = std::max(through_, copy_.memory_.cpu_write(begin_, to, Bytes(bytes)).through);
 }
 
-void KernelCopy::write(const PageTable& pages, VirtualAddress to, std::uint64_t bytes) {
-  if (memory_.cache() == nullptr) return;
+void KernelCopy::Stretch::write(const PageTable& pages, VirtualAddress to, std::uint64_t bytes) {
   for_each_piece(pages, to, bytes, [&](PhysicalAddress at, std::uint64_t n) { write(at, n); });
+}
+
+Cycles KernelCopy::Stretch::cycles(const CpuCore& core, std::uint64_t bytes) const {
+  const Cycles copying(divide_up(bytes, core.config().copy_bytes_per_cycle));
+  const Cycles through(core.clock().index_at_or_after(through_ - begin_));
+  return std::max(copying + copy_.config_.copy_miss * missed_, through);
 }
 
 }  // namespace rnicsim

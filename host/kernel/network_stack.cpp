@@ -17,6 +17,11 @@ std::uint64_t key_of(abi::Ipv4Address remote, std::uint16_t remote_port, std::ui
   return std::uint64_t{remote.value()} << 32 | std::uint64_t{remote_port} << 16 | local_port;
 }
 
+/// Without data and without a place in the stream; resets cost as much.
+bool is_acknowledgement(const TcpSegment& segment) {
+  return segment.length == 0 && !segment.header.syn && !segment.header.fin;
+}
+
 }  // namespace
 
 NetworkStack::NetworkStack(const KernelConfig& config, const TcpConfig& tcp, const Parts& parts,
@@ -52,7 +57,7 @@ Errno NetworkStack::open_channels(CpuTask& task) {
   for (unsigned i = 0; i < config_.queues; ++i) {
     CpuCore& core = *parts_.cores[(config_.first_core + i) % parts_.cores.size()];
     channels_.push_back(std::make_unique<EthernetChannel>(parts, i, core));
-    const Errno result = channels_.back()->open(task, parts_.driver, &plane_);
+    const Errno result = channels_.back()->open(task, parts_.driver);
     if (result != Errno::kOk) return result;
   }
   return Errno::kOk;
@@ -62,11 +67,11 @@ Errno NetworkStack::open_channels(CpuTask& task) {
 
 void NetworkStack::enter(CpuTask& task, CpuPlane plane) {
   let_softirq_pass(task);
-  task.core().usage().add_system_call(plane);
-  task.run(plane, CpuCategory::kSyscall, config_.syscall);
+  task.call_kernel(plane, config_.syscall);
 }
 
 void NetworkStack::let_softirq_pass(CpuTask& task) {
+  task.settle();
   for (const auto& channel : channels_)
     if (&channel->core() == &task.core()) channel->let_pass(task);
 }
@@ -84,21 +89,25 @@ TcpListener& NetworkStack::listen(CpuTask& task, std::uint16_t port, const Socke
                                   std::uint32_t backlog) {
   enter(task, CpuPlane::kControl);
   auto& listener = listeners_[port];
-  if (!listener) listener.reset(new TcpListener(*this, port, options, backlog));
+  if (!listener) listener.reset(new TcpListener(*this, port, options, backlog, interrupt_config()));
   return *listener;
 }
 
 TcpSocket& NetworkStack::connect(CpuTask& task, const TcpPeer& peer, const SocketOptions& options) {
   enter(task, CpuPlane::kControl);
-  const std::uint16_t port = free_port();
+  const std::uint16_t port = free_port(peer);
   TcpSocket& socket = make(peer, port, options, channel_of(task.core()));
+  if (port == 0) {
+    socket.failed(TcpFailure::kNoPort);
+    return socket;
+  }
   connections_[key_of(peer.address.ip, peer.port, port)] = &socket;
   socket.connect(task);
   if (socket.is_established()) steer(task, socket);
   return socket;
 }
 
-void NetworkStack::steer(CpuTask& task, const TcpSocket& socket) {
+void NetworkStack::steer(CpuTask& task, TcpSocket& socket) {
   if (!config_.flow_steering) return;
   abi::EthernetFlowRule rule;
   rule.source = socket.peer().address.ip;
@@ -106,8 +115,22 @@ void NetworkStack::steer(CpuTask& task, const TcpSocket& socket) {
   rule.source_port = socket.peer().port;
   rule.destination_port = socket.port();
   rule.queue = socket.channel_->receive_queue();
+  const bool is_new = free_rules_.empty();
+  const std::uint32_t number = is_new ? next_rule_++ : free_rules_.back();
+  if (!is_new) free_rules_.pop_back();
   // Without room for more rules RSS goes on.
-  if (parts_.driver.set_flow_rule(task, next_rule_, rule) == Errno::kOk) ++next_rule_;
+  if (parts_.driver.set_flow_rule(task, number, rule) == Errno::kOk)
+    socket.flow_rule_ = number;
+  else
+    free_rules_.push_back(number);
+}
+
+void NetworkStack::unsteer(CpuTask& task, TcpSocket& socket) {
+  if (!socket.flow_rule_) return;
+  const std::uint32_t number = *socket.flow_rule_;
+  socket.flow_rule_.reset();
+  parts_.driver.clear_flow_rule(task, number);
+  free_rules_.push_back(number);
 }
 
 TcpSocket& NetworkStack::make(const TcpPeer& peer, std::uint16_t port, const SocketOptions& options,
@@ -121,14 +144,20 @@ TcpSocket& NetworkStack::make(const TcpPeer& peer, std::uint16_t port, const Soc
   ends.mss =
       static_cast<std::uint32_t>(config_.mtu.count() - Ipv4Header::kBytes - TcpHeader::kBytes);
   ends.burst = config_.bursts() ? kLargestBurst : 0;
-  if (options.plane == CpuPlane::kData) plane_ = CpuPlane::kData;
   sockets_.emplace_back(new TcpSocket(*this, config, ends, peer, options, channel));
   return *sockets_.back();
 }
 
-std::uint16_t NetworkStack::free_port() {
-  if (next_port_ == 61000) next_port_ = 32768;
-  return next_port_++;
+std::uint16_t NetworkStack::free_port(const TcpPeer& peer) {
+  for (unsigned tried = kFirstPort; tried <= kLastPort; ++tried) {
+    const std::uint16_t port = next_port_;
+    next_port_ = port == kLastPort ? kFirstPort : static_cast<std::uint16_t>(port + 1);
+    const auto at = connections_.find(key_of(peer.address.ip, peer.port, port));
+    const bool is_used =
+        at != connections_.end() && at->second->connection().state() != TcpState::kClosed;
+    if (!is_used && listeners_.count(port) == 0) return port;
+  }
+  return 0;
 }
 
 std::uint32_t NetworkStack::burst_of(std::uint32_t segment_size) const {
@@ -137,46 +166,59 @@ std::uint32_t NetworkStack::burst_of(std::uint32_t segment_size) const {
 
 // ---- From the network --------------------------------------------------------------------------
 
-TcpSocket* NetworkStack::find(const ReceivedSegment& segment) const {
-  const TcpHeader& tcp = segment.tcp.header;
-  const auto at = connections_.find(key_of(segment.source, tcp.source_port, tcp.destination_port));
-  return at == connections_.end() ? nullptr : at->second;
+/// A connection that is over leaves its ports to the next.
+TcpSocket* NetworkStack::find(abi::Ipv4Address source, const TcpHeader& tcp) const {
+  const auto at = connections_.find(key_of(source, tcp.source_port, tcp.destination_port));
+  if (at == connections_.end() || at->second->connection().state() == TcpState::kClosed)
+    return nullptr;
+  return at->second;
+}
+
+/// Who listens to what begins a connection.
+TcpListener* NetworkStack::listener_for(const TcpHeader& tcp) const {
+  const auto at = listeners_.find(tcp.destination_port);
+  return tcp.syn && !tcp.ack && at != listeners_.end() ? at->second.get() : nullptr;
+}
+
+CpuPlane NetworkStack::plane_of(abi::Ipv4Address source, const TcpHeader& tcp) const {
+  if (const TcpSocket* const socket = find(source, tcp)) return socket->options().plane;
+  const TcpListener* const listener = listener_for(tcp);
+  return listener != nullptr ? listener->options_.plane : CpuPlane::kControl;
 }
 
 SegmentReceiver::Work NetworkStack::work_of(const ReceivedSegment& segment) {
-  const TcpSocket* const socket = find(segment);
-  return {socket != nullptr ? socket->options().plane : plane_,
+  return {plane_of(segment.source, segment.tcp.header),
           segment.is_acknowledgement() ? config_.receive_ack : config_.receive_segment};
 }
 
 void NetworkStack::receive(ReceivedSegment& segment, EthernetChannel& from,
                            KernelContext& context) {
   if (segment.is_acknowledgement()) ++counts_.acks_received;
-  TcpSocket* socket = find(segment);
-  // A connection that is over leaves its ports to the next.
-  if (socket == nullptr || socket->connection().state() == TcpState::kClosed)
-    socket = answer(segment, from);
+  const TcpHeader& tcp = segment.tcp.header;
+  TcpSocket* socket = find(segment.source, tcp);
+  TcpListener* const listener = socket == nullptr ? listener_for(tcp) : nullptr;
+  const bool has_room = listener != nullptr && !listener->is_full();
+  if (has_room) socket = &answer(*listener, segment, from);
   if (socket != nullptr)
     run_in(context, [&] { socket->take(segment, from); });
-  else if (!segment.tcp.header.rst)
+  else if (listener != nullptr)
+    ++counts_.backlog_full;
+  else if (!tcp.rst)
     refuse(segment, from, context);
   buffers_.give(segment.buffers);
 }
 
 /// A connection for somebody who listens.
-TcpSocket* NetworkStack::answer(const ReceivedSegment& segment, EthernetChannel& from) {
+TcpSocket& NetworkStack::answer(TcpListener& listener, const ReceivedSegment& segment,
+                                EthernetChannel& from) {
   const TcpHeader& tcp = segment.tcp.header;
-  const auto at = listeners_.find(tcp.destination_port);
-  if (!tcp.syn || tcp.ack || at == listeners_.end()) return nullptr;
-  TcpListener& listener = *at->second;
-  if (listener.pending_ == listener.backlog_) return nullptr;
   ++listener.pending_;
   const TcpPeer peer{{segment.source_mac, segment.source}, tcp.source_port};
   TcpSocket& socket = make(peer, tcp.destination_port, listener.options_, from);
   socket.listener_ = &listener;
   socket.connection_.listen();
   connections_[key_of(segment.source, tcp.source_port, tcp.destination_port)] = &socket;
-  return &socket;
+  return socket;
 }
 
 /// Nobody is there (RFC 9293, 3.10.7.1).
@@ -194,8 +236,7 @@ void NetworkStack::refuse(const ReceivedSegment& segment, EthernetChannel& from,
     reset.header.acknowledgement =
         tcp.sequence + (segment.tcp.length + (tcp.syn ? 1U : 0U) + (tcp.fin ? 1U : 0U));
   }
-  ++counts_.resets_sent;
-  transmit(context, from, plane_, {segment.source_mac, segment.source}, reset, nullptr);
+  transmit(context, from, {segment.source_mac, segment.source}, reset, nullptr);
 }
 
 void NetworkStack::drop(KernelBufferList& buffers) {
@@ -206,25 +247,35 @@ void NetworkStack::drop(KernelBufferList& buffers) {
 // ---- To the network ----------------------------------------------------------------------------
 
 void NetworkStack::transmit(TcpSocket& socket, const TcpSegment& segment) {
-  EthernetChannel& channel = *socket.channel_;
-  in_context(channel, socket.options().plane, [&](KernelContext& context) {
-    transmit(context, channel, socket.options().plane, socket.peer().address, segment,
-             segment.length != 0 ? &socket.sends_ : nullptr);
+  in_context(socket, [&](KernelContext& context) {
+    transmit(context, *socket.channel_, socket.peer().address, segment, &socket);
   });
 }
 
-void NetworkStack::transmit(KernelContext& context, EthernetChannel& channel, CpuPlane plane,
+void NetworkStack::count(const TcpSegment& segment) {
+  if (segment.header.rst)
+    ++counts_.resets_sent;
+  else
+    ++(is_acknowledgement(segment) ? counts_.acks_sent : counts_.bursts_sent);
+}
+
+void NetworkStack::transmit(KernelContext& context, EthernetChannel& channel,
                             const NetworkAddress& to, const TcpSegment& segment,
-                            const SendStore* sends) {
-  const bool is_ack = segment.length == 0 && !segment.header.syn && !segment.header.fin;
-  ++(is_ack ? counts_.acks_sent : counts_.bursts_sent);
+                            TcpSocket* socket) {
+  const CpuPlane plane = socket != nullptr ? socket->options().plane : CpuPlane::kControl;
+  SendStore* const sends = segment.length != 0 ? &socket->sends_ : nullptr;
+  count(segment);
   context.charge(plane, CpuCategory::kProtocol,
-                 is_ack ? config_.transmit_ack : config_.transmit_segment);
+                 is_acknowledgement(segment) ? config_.transmit_ack : config_.transmit_segment);
   context.charge(plane, CpuCategory::kSocketBuffers, config_.skb);
   std::uint32_t at = 0;
   do {
     TransmitFrame frame;
     const std::uint32_t length = fill(frame, segment, at, sends);
+    if (socket != nullptr) frame.owner = socket;
+    frame.position = segment.offset + at;
+    frame.length = length;
+    if (length != 0) sends->frame_made(frame.position, length);
     if (at != 0) context.charge(plane, CpuCategory::kSocketBuffers, config_.slice);
     if (!config_.checksum_offload)
       context.charge(plane, CpuCategory::kChecksum,
@@ -269,7 +320,11 @@ void NetworkStack::finish(TransmitFrame& frame, const NetworkAddress& to, const 
   headers.ipv4.destination = to.ip;
   headers.ipv4.dscp = config_.dscp;
   headers.ipv4.ecn = segment.ecn;
-  headers.ipv4.identification = identification_++;
+  headers.ipv4.identification = identification_;
+  // The NIC counts on for the segments that it cuts.
+  const std::uint64_t packets =
+      length == 0 ? 1 : divide_up(std::uint64_t{length}, segment.segment_size);
+  identification_ = static_cast<std::uint16_t>(identification_ + packets);
   headers.tcp = tcp_slice(segment.header, at, at + length == segment.length);
   headers.payload = length;
   frame.header_bytes = static_cast<std::uint16_t>(headers.bytes());
@@ -316,8 +371,9 @@ void NetworkStack::report(const MetricScope& scope) const {
   scope.count("bursts_sent", counts_.bursts_sent, "segments and bursts that TCP sent with data");
   scope.count("acks_sent", counts_.acks_sent, "acknowledgements without data that TCP sent");
   scope.count("acks_received", counts_.acks_received, "acknowledgements without data that came");
-  scope.count("resets_sent", counts_.resets_sent, "resets to who called nobody");
+  scope.count("resets_sent", counts_.resets_sent, "resets sent: nobody is there, or reads");
   scope.count("dropped", counts_.dropped, "frames dropped: not for TCP, or damaged");
+  scope.count("backlog_full", counts_.backlog_full, "SYNs dropped: too many wait for accept");
   scope.count("timers", counts_.timers, "timers of TCP that ran out");
   scope.count("wakeups", counts_.wakeups, "programs that were woken");
   scope.count("copy_lines", copy_.lines(), "cache lines that copies have read");

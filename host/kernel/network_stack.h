@@ -12,7 +12,8 @@
 //
 // The channel of a connection's frames is that of the core of the program that opened or accepted
 // it (XPS); on which channel frames arrive is for the NIC to say, unless flow_steering
-// tells it, once, when a connection is there (Linux's aRFS does so whenever a program moves).
+// tells it, once, when a connection is there, and takes that back when it is closed (Linux's aRFS
+// sets rules whenever a program moves, and lets them expire).
 // Bursts leave in frames of what a descriptor holds: two pieces of payload, so a zero-copy burst is
 // cut every other page.
 //
@@ -80,12 +81,16 @@ class NetworkStack : private SegmentReceiver {
  private:
   friend class TcpSocket;
   friend class TcpListener;
+  /// Ports of programs that do not choose one, Linux's default.
+  static constexpr std::uint16_t kFirstPort = 32768;
+  static constexpr std::uint16_t kLastPort = 60999;
   struct Counts {
     std::uint64_t bursts_sent = 0;
     std::uint64_t acks_sent = 0;
     std::uint64_t acks_received = 0;
     std::uint64_t resets_sent = 0;
     std::uint64_t dropped = 0;
+    std::uint64_t backlog_full = 0;
     std::uint64_t timers = 0;
     std::uint64_t wakeups = 0;
     std::uint64_t pages_pinned = 0;
@@ -97,30 +102,33 @@ class NetworkStack : private SegmentReceiver {
   Work work_of(const ReceivedSegment& segment) override;
   void receive(ReceivedSegment& segment, EthernetChannel& from, KernelContext& context) override;
   void drop(KernelBufferList& buffers) override;
-  CpuPlane plane() const override { return plane_; }
-  TcpSocket* find(const ReceivedSegment& segment) const;
-  TcpSocket* answer(const ReceivedSegment& segment, EthernetChannel& from);
+  CpuPlane plane_of(abi::Ipv4Address source, const TcpHeader& tcp) const override;
+  TcpSocket* find(abi::Ipv4Address source, const TcpHeader& tcp) const;
+  TcpListener* listener_for(const TcpHeader& tcp) const;
+  TcpSocket& answer(TcpListener& listener, const ReceivedSegment& segment, EthernetChannel& from);
   void refuse(const ReceivedSegment& segment, EthernetChannel& from, KernelContext& context);
 
   // To the network
   void transmit(TcpSocket& socket, const TcpSegment& segment);
-  /// `sends` null: it has no data.
-  void transmit(KernelContext& context, EthernetChannel& channel, CpuPlane plane,
-                const NetworkAddress& to, const TcpSegment& segment, const SendStore* sends);
+  /// `socket` null: a reset of no connection.
+  void transmit(KernelContext& context, EthernetChannel& channel, const NetworkAddress& to,
+                const TcpSegment& segment, TcpSocket* socket);
+  void count(const TcpSegment& segment);
   std::uint32_t fill(TransmitFrame& frame, const TcpSegment& segment, std::uint32_t at,
                      const SendStore* sends) const;
   void finish(TransmitFrame& frame, const NetworkAddress& to, const TcpSegment& segment,
               std::uint32_t at, std::uint32_t length);
 
-  /// Calls use(context) in the context that runs, or else in that of a timer on `channel`'s core.
+  /// Calls use(context) in the context that runs, or else in that of a timer of the socket's
+  /// connection, which is charged for once.
   template <class Use>
-  void in_context(EthernetChannel& channel, CpuPlane plane, Use use) {
+  void in_context(TcpSocket& socket, Use use) {
     if (context_ != nullptr) return use(*context_);
-    KernelContext timer(channel.core());
-    if (last_timer_ != timer.now()) {
-      last_timer_ = timer.now();
+    KernelContext timer(socket.channel_->core());
+    if (socket.last_timer_ != timer.now()) {
+      socket.last_timer_ = timer.now();
       ++counts_.timers;
-      timer.charge(plane, CpuCategory::kSoftirq, config_.timer);
+      timer.charge(socket.options_.plane, CpuCategory::kSoftirq, config_.timer);
     }
     use(timer);
   }
@@ -136,9 +144,11 @@ class NetworkStack : private SegmentReceiver {
   EthernetChannel& channel_of(const CpuCore& core) const;
   TcpSocket& make(const TcpPeer& peer, std::uint16_t port, const SocketOptions& options,
                   EthernetChannel& channel);
-  std::uint16_t free_port();
-  /// With flow_steering: the connection's frames come to its channel from now on.
-  void steer(CpuTask& task, const TcpSocket& socket);
+  /// For a connection to this peer; 0: none is left.
+  std::uint16_t free_port(const TcpPeer& peer);
+  /// With flow_steering: the connection's frames come to its channel from now on, or no longer.
+  void steer(CpuTask& task, TcpSocket& socket);
+  void unsteer(CpuTask& task, TcpSocket& socket);
   /// Of a full burst.
   std::uint32_t burst_of(std::uint32_t segment_size) const;
   const InterruptConfig& interrupt_config() const { return parts_.interrupts.config(); }
@@ -150,7 +160,6 @@ class NetworkStack : private SegmentReceiver {
   Random random_;
   KernelBuffers buffers_;
   KernelCopy copy_;
-  CpuPlane plane_ = CpuPlane::kControl;  ///< data once a socket is
   std::vector<std::unique_ptr<EthernetChannel>> channels_;
   std::optional<Errno> opened_;                      ///< with what result
   std::vector<CpuTask*> awaiting_;                   ///< programs that wait for it
@@ -158,9 +167,9 @@ class NetworkStack : private SegmentReceiver {
   std::unordered_map<std::uint64_t, TcpSocket*> connections_;
   std::unordered_map<std::uint16_t, std::unique_ptr<TcpListener>> listeners_;
   KernelContext* context_ = nullptr;
-  Time last_timer_ = Time::never();
-  std::uint16_t next_port_ = 32768;
+  std::uint16_t next_port_ = kFirstPort;
   std::uint32_t next_rule_ = 0;
+  std::vector<std::uint32_t> free_rules_;  ///< below next_rule_
   std::uint16_t identification_ = 0;
   std::vector<std::uint8_t> scratch_;
   Counts counts_;

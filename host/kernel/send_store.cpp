@@ -10,10 +10,14 @@ bool SendStore::reserve() {
   return ring_.has_value();
 }
 
-void SendStore::release() {
-  acknowledge(~std::uint64_t{0});
+SendStore::~SendStore() {
+  for (; !pinned_.empty(); pinned_.pop()) pinned_.front().pages->unpin(pinned_.front().from);
   if (ring_) frames_.release_kernel(*ring_, capacity_);
-  ring_.reset();
+}
+
+void SendStore::release() {
+  released_ = true;
+  acknowledge(~std::uint64_t{0});
 }
 
 SendStore::Run SendStore::place(std::uint64_t position, std::uint64_t bytes) const {
@@ -24,7 +28,7 @@ SendStore::Run SendStore::place(std::uint64_t position, std::uint64_t bytes) con
 bool SendStore::pin(std::uint64_t position, std::uint64_t bytes, PageTable& pages,
                     VirtualAddress from) {
   if (pages.pin(from, Bytes(bytes)) == nullptr) return false;
-  pinned_.push({position, bytes, &pages, from});
+  pinned_.push({position, bytes, &pages, from, 0});
   return true;
 }
 
@@ -46,12 +50,43 @@ SendStore::Run SendStore::find(std::uint64_t position, std::uint64_t bytes) cons
   return place(position, bytes);
 }
 
+template <class Change>
+void SendStore::for_each_pinned(std::uint64_t position, std::uint64_t bytes, Change change) {
+  for (std::size_t i = 0; i < pinned_.size(); ++i) {
+    Pinned& range = pinned_.at(i);
+    if (range.position >= position + bytes) break;
+    if (range.behind() > position) change(range);
+  }
+}
+
+void SendStore::frame_made(std::uint64_t position, std::uint64_t bytes) {
+  ++frames_out_;
+  for_each_pinned(position, bytes, [](Pinned& range) { ++range.frames; });
+}
+
+unsigned SendStore::frame_left(std::uint64_t position, std::uint64_t bytes) {
+  --frames_out_;
+  for_each_pinned(position, bytes, [](Pinned& range) { --range.frames; });
+  return settle();
+}
+
 unsigned SendStore::acknowledge(std::uint64_t position) {
+  acknowledged_ = std::max(acknowledged_, position);
+  return settle();
+}
+
+/// Gives back what nobody needs any more; returns how many zero-copy sends are done by that.
+unsigned SendStore::settle() {
   unsigned done = 0;
-  while (!pinned_.empty() && pinned_.front().position + pinned_.front().bytes <= position) {
-    pinned_.front().pages->unpin(pinned_.front().from);
+  for (; !pinned_.empty(); ++done) {
+    const Pinned& first = pinned_.front();
+    if (first.behind() > acknowledged_ || first.frames != 0) break;
+    first.pages->unpin(first.from);
     pinned_.pop();
-    ++done;
+  }
+  if (released_ && ring_ && frames_out_ == 0 && users_ == 0) {
+    frames_.release_kernel(*ring_, capacity_);
+    ring_.reset();
   }
   return done;
 }

@@ -8,7 +8,7 @@ namespace rnicsim {
 TcpSocket& TcpListener::accept(CpuTask& task) {
   stack_.enter(task, CpuPlane::kControl);
   while (ready_.empty()) {
-    sleeper_.sleep(task, CpuPlane::kControl, stack_.interrupt_config());
+    waiting_.sleep(task, CpuPlane::kControl);
     stack_.let_softirq_pass(task);
   }
   --pending_;
@@ -21,7 +21,7 @@ TcpSocket& TcpListener::accept(CpuTask& task) {
 
 void TcpListener::arrived(TcpSocket& socket) {
   ready_.push(&socket);
-  socket.wake(sleeper_);
+  socket.wake(waiting_);
 }
 
 }  // namespace rnicsim

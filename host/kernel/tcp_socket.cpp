@@ -8,7 +8,6 @@
 namespace rnicsim {
 
 namespace {
-constexpr std::uint64_t kStretch = 16384;  // bytes copied before softirq may take the core
 constexpr std::uint64_t kPage = 4096;
 }  // namespace
 
@@ -22,35 +21,49 @@ TcpSocket::TcpSocket(NetworkStack& stack, const TcpConfig& config, const TcpConn
       arrives_(&channel),
       sends_(stack.parts_.frames, config.send_buffer),
       receives_(stack.buffers_),
-      connection_(stack.parts_.scheduler, config, ends, *this) {}
+      connection_(stack.parts_.scheduler, config, ends, *this),
+      reader_{WaitQueue(stack.interrupt_config())},
+      writer_{WaitQueue(stack.interrupt_config())} {}
 
 // ---- Waiting -----------------------------------------------------------------------------------
 
 void TcpSocket::enter(CpuTask& task) { stack_.enter(task, options_.plane); }
 
 template <class Ready>
-void TcpSocket::wait(CpuTask& task, Sleeper& sleeper, Ready ready) {
+void TcpSocket::wait(CpuTask& task, Waiting& waiting, Ready ready, Poll poll) {
   stack_.let_softirq_pass(task);
+  EthernetChannel* polled = nullptr;
   while (!ready()) {
-    if (options_.busy_poll) {
-      polling_task_ = &task;
-      arrives_->busy_poll(task, options_.plane, ready);
-      polling_task_ = nullptr;
-    } else {
-      sleeper.sleep(task, options_.plane, stack_.interrupt_config());
+    if (!options_.busy_poll || poll == Poll::kNever) {
+      waiting.asleep.sleep(task, options_.plane);
       stack_.let_softirq_pass(task);
+      continue;
     }
+    if (polled != arrives_) {  // frames come by another ring now
+      if (polled != nullptr) polled->end_busy_polling();
+      polled = arrives_;
+      polled->begin_busy_polling();
+    }
+    waiting.polls = &task;
+    polled->busy_poll(task, options_.plane, ready);
+    waiting.polls = nullptr;
   }
-  if (options_.busy_poll) arrives_->busy_polled();
+  if (polled != nullptr) polled->end_busy_polling();
 }
 
-void TcpSocket::wake(Sleeper& sleeper) {
+void TcpSocket::wake(Waiting& waiting) {
   // Who polls one ring may get its frames by another.
-  if (polling_task_ != nullptr) polling_task_->wake(stack_.parts_.scheduler.now());
-  if (!sleeper.is_asleep()) return;
+  if (waiting.polls != nullptr) waiting.polls->wake(stack_.parts_.scheduler.now());
+  wake(waiting.asleep);
+}
+
+void TcpSocket::wake(WaitQueue& queue) {
+  if (!queue.has_sleeper()) return;
   ++stack_.counts_.wakeups;
-  stack_.in_context(*channel_, options_.plane, [&](KernelContext& context) {
-    sleeper.wake(context, options_.plane, stack_.config_, stack_.interrupt_config());
+  stack_.in_context(*this, [&](KernelContext& context) {
+    queue.wake([&](Cycles cycles) {
+      return context.charge(options_.plane, CpuCategory::kScheduling, cycles);
+    });
   });
 }
 
@@ -65,6 +78,7 @@ void TcpSocket::connect(CpuTask& task) {
 Result<Bytes> TcpSocket::send(CpuTask& task, PageTable& pages, VirtualAddress from, Bytes bytes) {
   enter(task);
   if (pages.find(from, bytes) == nullptr) return Errno::kFault;
+  if (is_over()) return Bytes(0);
   if (options_.zero_copy) {
     const std::uint64_t count = (from.value() % kPage + bytes.count() + kPage - 1) / kPage;
     task.run(options_.plane, CpuCategory::kPinning, stack_.config_.pin_page * count);
@@ -82,16 +96,17 @@ Result<Bytes> TcpSocket::send(CpuTask& task, PageTable& pages, VirtualAddress fr
 /// A burst at a time, so that the first leaves while the next is copied.
 std::uint64_t TcpSocket::send_copied(CpuTask& task, PageTable& pages, VirtualAddress from,
                                      std::uint64_t bytes) {
+  const SendStore::Use use(sends_);
   const std::uint64_t burst = stack_.burst_of(connection_.segment_size());
   std::uint64_t done = 0;
-  while (done < bytes && !failure_) {
+  while (done < bytes && !is_over()) {
     if (connection_.room() == 0) {
-      wait(task, writer_, [&] { return connection_.room() != 0 || failure_; });
+      wait(task, writer_, [&] { return connection_.room() != 0 || is_over(); });
       continue;
     }
     const std::uint64_t n = std::min({bytes - done, burst, connection_.room()});
     copy_in(task, pages, VirtualAddress(from.value() + done), n);
-    write_out(task, n);
+    if (!write_out(task, n)) break;
     done += n;
   }
   return done;
@@ -99,20 +114,22 @@ std::uint64_t TcpSocket::send_copied(CpuTask& task, PageTable& pages, VirtualAdd
 
 std::uint64_t TcpSocket::write_all(CpuTask& task, std::uint64_t bytes) {
   std::uint64_t done = 0;
-  while (done < bytes && !failure_) {
-    wait(task, writer_, [&] { return connection_.room() != 0 || failure_; });
+  while (done < bytes) {
+    wait(task, writer_, [&] { return connection_.room() != 0 || is_over(); });
     const std::uint64_t n = std::min(bytes - done, connection_.room());
-    if (n != 0) write_out(task, n);
+    if (!write_out(task, n)) break;
     done += n;
   }
   return done;
 }
 
-void TcpSocket::write_out(CpuTask& task, std::uint64_t bytes) {
+/// False if the connection has ended meanwhile.
+bool TcpSocket::write_out(CpuTask& task, std::uint64_t bytes) {
   stack_.let_softirq_pass(task);
-  if (failure_) return;
+  if (is_over()) return false;
   KernelContext context(task);
   stack_.run_in(context, [&] { connection_.write(bytes); });
+  return true;
 }
 
 /// To where the stream goes on.
@@ -120,30 +137,38 @@ void TcpSocket::copy_in(CpuTask& task, PageTable& pages, VirtualAddress from, st
   Memory& memory = stack_.parts_.memory;
   std::uint64_t position = connection_.written();
   while (bytes != 0) {
-    const SendStore::Run to = sends_.place(position, std::min(bytes, kStretch));
-    copy_stretch(task, to.bytes, stack_.copy_.read(pages, from, to.bytes));
+    const SendStore::Run to = sends_.place(position, std::min(bytes, stack_.copy_.stretch_bytes()));
+    copy_stretch(task, to.bytes, [&](KernelCopy::Stretch& stretch) {
+      stretch.read(pages, from, to.bytes);
+      stretch.write(to.at, to.bytes);
+    });
     if (!options_.elided) {
       stack_.scratch_.resize(to.bytes);
       pages.load(from, stack_.scratch_.data(), to.bytes);
       memory.poke(to.at, stack_.scratch_.data(), to.bytes);
     }
-    stack_.copy_.write(to.at, to.bytes);
     position += to.bytes;
     from = VirtualAddress(from.value() + to.bytes);
     bytes -= to.bytes;
   }
 }
 
-/// The time of it.
-void TcpSocket::copy_stretch(CpuTask& task, std::uint64_t bytes, Cycles waits) {
+/// The time of it; `meet` says what it reads and writes.
+template <class Meet>
+void TcpSocket::copy_stretch(CpuTask& task, std::uint64_t bytes, Meet meet) {
   stack_.let_softirq_pass(task);
-  const Cycles copying(divide_up(bytes, task.core().config().copy_bytes_per_cycle));
-  task.run(options_.plane, CpuCategory::kCopying, copying + waits);
+  // DRAM is asked in the order of time.
+  if (stack_.copy_.takes_bandwidth()) task.settle();
+  KernelCopy::Stretch stretch(stack_.copy_, task.now());
+  meet(stretch);
+  task.run(options_.plane, CpuCategory::kCopying, stretch.cycles(task.core(), bytes));
 }
 
 void TcpSocket::await_pages(CpuTask& task) {
   enter(task);
-  wait(task, writer_, [&] { return !sends_.has_pinned() || failure_; });
+  // The NIC's completions may be what it waits for, which no poll of the receive ring shows.
+  wait(
+      task, writer_, [&] { return !sends_.has_pinned(); }, Poll::kNever);
 }
 
 // ---- Receiving ---------------------------------------------------------------------------------
@@ -170,16 +195,16 @@ Result<Bytes> TcpSocket::receive(CpuTask& task, PageTable& pages, VirtualAddress
 std::uint64_t TcpSocket::copy_out(CpuTask& task, PageTable& pages, VirtualAddress to,
                                   std::uint64_t bytes) {
   const std::uint64_t position = connection_.consumed();
-  const std::uint64_t n = std::min({bytes, connection_.available(), kStretch});
-  Cycles waits(0);
+  const std::uint64_t n = std::min({bytes, connection_.available(), stack_.copy_.stretch_bytes()});
   std::uint64_t buffers = 0;
-  receives_.for_each(position, n, [&](PhysicalAddress from, std::uint64_t piece) {
-    waits += stack_.copy_.read(from, piece);
-    ++buffers;
-  });
+  receives_.for_each(position, n, [&](PhysicalAddress, std::uint64_t) { ++buffers; });
   if (&arrives_->core() != &task.core())
     task.charge(options_.plane, CpuCategory::kSocketBuffers, stack_.config_.cross_core * buffers);
-  copy_stretch(task, n, waits);
+  copy_stretch(task, n, [&](KernelCopy::Stretch& stretch) {
+    receives_.for_each(
+        position, n, [&](PhysicalAddress from, std::uint64_t piece) { stretch.read(from, piece); });
+    stretch.write(pages, to, n);
+  });
   if (!options_.elided) {
     Memory& memory = stack_.parts_.memory;
     std::vector<std::uint8_t>& scratch = stack_.scratch_;
@@ -191,7 +216,6 @@ std::uint64_t TcpSocket::copy_out(CpuTask& task, PageTable& pages, VirtualAddres
     });
     pages.store(to, scratch.data(), n);
   }
-  stack_.copy_.write(pages, to, n);
   receives_.release_before(position + n);
   KernelContext context(task);
   stack_.run_in(context, [&] { connection_.consume(n); });
@@ -200,8 +224,32 @@ std::uint64_t TcpSocket::copy_out(CpuTask& task, PageTable& pages, VirtualAddres
 
 void TcpSocket::close(CpuTask& task) {
   stack_.enter(task, CpuPlane::kControl);
+  if (closed_) return;
+  closed_ = true;
   KernelContext context(task);
-  stack_.run_in(context, [&] { connection_.close(); });
+  stack_.run_in(context, [&] { connection_.leave(); });
+  stack_.unsteer(task, *this);
+}
+
+// ---- From the transmit ring --------------------------------------------------------------------
+
+void TcpSocket::left(std::uint64_t position, std::uint32_t length, KernelContext& context) {
+  if (length == 0) return;
+  const unsigned done = sends_.frame_left(position, length);
+  if (done == 0) return;
+  stack_.run_in(context, [&] {
+    notify(done);
+    if (!sends_.has_pinned()) wake(writer_);
+  });
+}
+
+/// Zero-copy sends are done: their program may read so.
+void TcpSocket::notify(unsigned sends) {
+  if (sends == 0) return;
+  stack_.in_context(*this, [&](KernelContext& context) {
+    context.charge(options_.plane, CpuCategory::kSocketBuffers,
+                   stack_.config_.notification * sends);
+  });
 }
 
 // ---- From the connection -----------------------------------------------------------------------
@@ -235,11 +283,7 @@ void TcpSocket::established() {
 void TcpSocket::readable() { wake(reader_); }
 
 void TcpSocket::writable() {
-  if (const unsigned done = sends_.acknowledge(connection_.acknowledged()); done != 0)
-    stack_.in_context(*channel_, options_.plane, [&](KernelContext& context) {
-      context.charge(options_.plane, CpuCategory::kSocketBuffers,
-                     stack_.config_.notification * done);
-    });
+  notify(sends_.acknowledge(connection_.acknowledged()));
   const bool has_room = connection_.room() >= stack_.tcp_.send_buffer.count() / 3;
   if (has_room || (options_.zero_copy && !sends_.has_pinned())) wake(writer_);
 }

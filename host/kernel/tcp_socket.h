@@ -7,9 +7,14 @@
 //   receive: sleep, or poll the NIC's ring, until there is something; copy kernel -> user memory
 //            (once), tell the connection of the room
 //
-// Copies are charged in stretches of 16 KiB with the core free for softirq between them; their
-// bytes move at the end of their stretch (of an elided socket: none move, time is the same). A send
-// or receive counts as one copy however many stretches it takes.
+// Copies are charged in stretches (of 16 KiB, or 4 KiB if they take the memory's bandwidth) with
+// the core free for softirq between them; their bytes move at the end of their stretch (of an
+// elided socket: none move, time is the same). A send or receive counts as one copy however many
+// stretches it takes.
+//
+// close() is that of a program that reads no more either: data that it has left unread, or that
+// come afterwards, reset the connection (as Linux does), so that no peer probes a closed window for
+// ever.
 //
 // One program at a time sends and one receives. Options as Linux has them: TCP_NODELAY,
 // MSG_ZEROCOPY (SO_ZEROCOPY), SO_PREFER_BUSY_POLL. Sleeping senders wake when a third of the send
@@ -25,10 +30,10 @@
 #include "host/kernel/frame_bytes.h"
 #include "host/kernel/receive_store.h"
 #include "host/kernel/send_store.h"
-#include "host/kernel/sleeper.h"
 #include "host/page_table.h"
 #include "host/result.h"
 #include "host/tcp/tcp_connection.h"
+#include "host/wait_queue.h"
 
 namespace rnicsim {
 
@@ -48,7 +53,7 @@ struct TcpPeer {
   std::uint16_t port = 0;
 };
 
-class TcpSocket : private TcpUser {
+class TcpSocket : private TcpUser, private FrameOwner {
  public:
   enum class Amount : std::uint8_t { kSome, kAll };
 
@@ -60,7 +65,7 @@ class TcpSocket : private TcpUser {
                         Amount amount = Amount::kSome);
   /// Returns when no zero-copy send holds pages any more.
   void await_pages(CpuTask& task);
-  /// Returns at once; what was sent arrives.
+  /// Returns at once; what was sent arrives, unless something was left unread.
   void close(CpuTask& task);
 
   bool is_established() const { return established_; }
@@ -77,6 +82,13 @@ class TcpSocket : private TcpUser {
   TcpSocket(NetworkStack& stack, const TcpConfig& config, const TcpConnection::Ends& ends,
             const TcpPeer& peer, const SocketOptions& options, EthernetChannel& channel);
 
+  /// Where one program waits: asleep, or polling.
+  struct Waiting {
+    WaitQueue asleep;
+    CpuTask* polls = nullptr;
+  };
+  enum class Poll : std::uint8_t { kIfAsked, kNever };
+
   // From the connection
   void transmit(const TcpSegment& segment) override;
   void place(const TcpSegment& segment, std::uint32_t skip, std::uint64_t offset,
@@ -86,6 +98,10 @@ class TcpSocket : private TcpUser {
   void writable() override;
   void closed() override;
   void failed(TcpFailure why) override;
+
+  // From the transmit ring
+  CpuPlane plane() const override { return options_.plane; }
+  void left(std::uint64_t position, std::uint32_t length, KernelContext& context) override;
 
   /// From softirq.
   void take(ReceivedSegment& segment, EthernetChannel& from);
@@ -97,11 +113,15 @@ class TcpSocket : private TcpUser {
   std::uint64_t write_all(CpuTask& task, std::uint64_t bytes);
   void copy_in(CpuTask& task, PageTable& pages, VirtualAddress from, std::uint64_t bytes);
   std::uint64_t copy_out(CpuTask& task, PageTable& pages, VirtualAddress to, std::uint64_t bytes);
-  void copy_stretch(CpuTask& task, std::uint64_t bytes, Cycles waits);
+  template <class Meet>
+  void copy_stretch(CpuTask& task, std::uint64_t bytes, Meet meet);
   template <class Ready>
-  void wait(CpuTask& task, Sleeper& sleeper, Ready ready);
-  void wake(Sleeper& sleeper);
-  void write_out(CpuTask& task, std::uint64_t bytes);
+  void wait(CpuTask& task, Waiting& waiting, Ready ready, Poll poll = Poll::kIfAsked);
+  void wake(Waiting& waiting);
+  void wake(WaitQueue& queue);
+  bool write_out(CpuTask& task, std::uint64_t bytes);
+  void notify(unsigned sends);
+  bool is_over() const { return closed_ || failure_; }
 
   NetworkStack& stack_;
   SocketOptions options_;
@@ -114,10 +134,12 @@ class TcpSocket : private TcpUser {
   TcpConnection connection_;
   TcpListener* listener_ = nullptr;  ///< until it is accepted
   ReceivedSegment* taking_ = nullptr;
-  CpuTask* polling_task_ = nullptr;
-  Sleeper reader_;
-  Sleeper writer_;
+  Waiting reader_;
+  Waiting writer_;
+  std::optional<std::uint32_t> flow_rule_;
+  Time last_timer_ = Time::never();  ///< of this connection that ran out
   bool established_ = false;
+  bool closed_ = false;
   std::optional<TcpFailure> failure_;
 };
 

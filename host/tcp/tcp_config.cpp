@@ -32,6 +32,8 @@ void TcpConfig::describe(Fields& fields) {
   fields.field("nagle", nagle, "one small segment in flight at a time");
   fields.field("slow_start_after_idle", slow_start_after_idle,
                "the window shrinks to the initial one while nothing is sent");
+  fields.field("tail_loss_probe", tail_loss_probe,
+               "with SACK, a probe after about two round trips of silence finds losses at the end");
   fields.field("delayed_ack", delayed_ack, range(Time(), Time::ms(500)),
                "longest that an acknowledgement waits; 0: it never does");
   fields.field("ack_every", ack_every, range(1, 1 << 10),

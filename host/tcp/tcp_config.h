@@ -35,6 +35,7 @@ struct TcpConfig {
   bool ecn = false;
   bool nagle = true;
   bool slow_start_after_idle = true;
+  bool tail_loss_probe = true;
   Time delayed_ack{Time::ms(40)};
   std::uint32_t ack_every = 2;
   Time initial_rto{Time::s(1)};

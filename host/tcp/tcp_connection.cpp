@@ -60,9 +60,13 @@ const char* name_of(TcpFailure failure) {
     case TcpFailure::kReset:
       return "reset by the peer";
     case TcpFailure::kTimedOut:
+      return "timed out";
+    case TcpFailure::kAborted:
+      return "closed with data that nobody reads";
+    case TcpFailure::kNoPort:
       break;
   }
-  return "timed out";
+  return "no port left";
 }
 
 TcpConnection::TcpConnection(Scheduler& scheduler, const TcpConfig& config, const Ends& ends,
@@ -177,6 +181,7 @@ void TcpConnection::establish(const TcpSegment& segment) {
   terms.window = std::uint64_t{segment.header.window} << (segment.header.syn ? 0 : peer_scale_);
   terms.sack = sack_;
   terms.ecn = ecn_;
+  terms.repeated = syns_ > 1;
   if (syns_ == 1) terms.rtt = scheduler_.now() - syn_sent_;
   sender_.begin(terms);
   ack_policy_.begin(ecn_, ecn_ && sender_.congestion().wants_each_mark());
@@ -221,6 +226,13 @@ void TcpConnection::close() {
   }
   sender_.finish();
   sender_.push();
+}
+
+void TcpConnection::leave() {
+  reads_ = false;
+  if (available() == 0) return close();
+  abort();
+  user_.failed(TcpFailure::kAborted);
 }
 
 void TcpConnection::abort() {
@@ -291,8 +303,10 @@ void TcpConnection::receive_synchronized(const TcpSegment& segment) {
   const std::uint64_t first = peer_position(header.sequence);
   const std::uint64_t behind = first + segment.length + (header.syn ? 1 : 0) + (header.fin ? 1 : 0);
   if (!is_acceptable(first, behind) || (is_stale(segment) && !header.rst)) {
-    if (!header.rst) send_ack();
-    return;
+    if (header.rst) return;
+    if (static_cast<std::int64_t>(behind) <= static_cast<std::int64_t>(expected()))
+      note_duplicate(first, segment.length);
+    return send_ack();
   }
   if (header.rst) return receive_reset(first);
   if (header.syn) {
@@ -319,7 +333,13 @@ void TcpConnection::receive_synchronized(const TcpSegment& segment) {
   const std::uint64_t had = received();
   const bool finished = peer_finished_;
   take_acknowledgement(segment, first, position);
+  if (is_unwanted(segment, first)) {
+    abort();
+    return user_.failed(TcpFailure::kAborted);
+  }
   if (segment.length != 0 || header.fin) take_data(segment, first);
+  // What is missing is told at once and alone: only so does it count as a duplicate.
+  if (ack_policy_.is_due() && reassembly_.has_gaps()) send_ack();
   sender_.push();
   if (ack_policy_.is_due()) send_ack();
   tell(acked, had, finished);
@@ -351,8 +371,7 @@ void TcpConnection::fin_acknowledged() {
   if (state_ == TcpState::kFinWait1) {
     enter(TcpState::kFinWait2);
   } else if (state_ == TcpState::kClosing) {
-    enter(TcpState::kTimeWait);
-    time_wait_.start(config_.time_wait);
+    enter_time_wait();
     user_.closed();
   } else if (state_ == TcpState::kLastAck) {
     forget();
@@ -360,7 +379,24 @@ void TcpConnection::fin_acknowledged() {
   }
 }
 
+void TcpConnection::note_duplicate(std::uint64_t first, std::uint32_t length) {
+  duplicate_ = {first, first + length};
+}
+
+/// New data, but nobody reads them.
+bool TcpConnection::is_unwanted(const TcpSegment& segment, std::uint64_t first) const {
+  return !reads_ && state_ != TcpState::kClosed && segment.length != 0 &&
+         static_cast<std::int64_t>(first + segment.length) >
+             static_cast<std::int64_t>(reassembly_.next());
+}
+
+void TcpConnection::enter_time_wait() {
+  enter(TcpState::kTimeWait);
+  time_wait_.start(config_.time_wait);
+}
+
 void TcpConnection::take_data(const TcpSegment& segment, std::uint64_t first) {
+  if (segment.header.fin && state_ == TcpState::kTimeWait) enter_time_wait();
   if (ack_policy_.marks_change(segment.ecn)) send_ack();
   const std::uint64_t end = first + segment.length;
   // What repeats old data may begin before the stream does, as a negative number.
@@ -371,12 +407,15 @@ void TcpConnection::take_data(const TcpSegment& segment, std::uint64_t first) {
   const auto behind = std::min(static_cast<std::uint64_t>(later(end, from)), window_edge_);
   if (segment.header.fin && end <= window_edge_) fin_position_ = end;
   auto result = TcpReassembly::Result::kOld;
+  bool is_repeated = static_cast<std::int64_t>(end) <= static_cast<std::int64_t>(from);
   if (from < behind && !peer_finished_) {
     const auto length = static_cast<std::uint32_t>(behind - from);
     user_.place(segment, static_cast<std::uint32_t>(from - first), from - 1, length);
     result = reassembly_.add(from, behind);
+    is_repeated = result == TcpReassembly::Result::kOld;
   }
   ack_policy_.take(segment.length, segment.segments, segment.ecn, segment.header.cwr);
+  if (is_repeated) note_duplicate(first, segment.length);
   if (result != TcpReassembly::Result::kInOrder) ack_policy_.hurry();
   if (fin_position_ != 0 && fin_position_ == reassembly_.next() && !peer_finished_) take_fin();
 }
@@ -390,8 +429,7 @@ void TcpConnection::take_fin() {
     case TcpState::kFinWait1:
       return enter(TcpState::kClosing);
     case TcpState::kFinWait2:
-      enter(TcpState::kTimeWait);
-      time_wait_.start(config_.time_wait);
+      enter_time_wait();
       return user_.closed();
     default:
       return;
@@ -467,15 +505,22 @@ void TcpConnection::send(const TcpSender::Piece& piece) {
 void TcpConnection::send_ack() {
   TcpSegment segment = make(sender_.high());
   add_acknowledgement(segment);
-  if (sack_ && reassembly_.has_gaps()) {
-    std::array<TcpReassembly::Range, TcpHeader::kMaxSackBlocks> blocks{};
-    const std::size_t room = TcpHeader::kMaxSackBlocks - (timestamps_ ? 1 : 0);
-    segment.header.sack_blocks = reassembly_.sack(blocks.data(), room);
-    for (std::size_t i = 0; i < segment.header.sack_blocks; ++i)
-      segment.header.sack[i] = {peer_initial_ + static_cast<std::uint32_t>(blocks[i].first),
-                                peer_initial_ + static_cast<std::uint32_t>(blocks[i].behind)};
-  }
+  if (sack_) add_sack(segment);
   user_.transmit(segment);
+}
+
+/// What came twice first, once, then what came out of order.
+void TcpConnection::add_sack(TcpSegment& segment) {
+  std::array<TcpReassembly::Range, TcpHeader::kMaxSackBlocks> blocks{};
+  const std::size_t room = TcpHeader::kMaxSackBlocks - (timestamps_ ? 1 : 0);
+  std::size_t count = 0;
+  if (duplicate_.first != duplicate_.behind) blocks[count++] = duplicate_;
+  duplicate_ = {};
+  if (reassembly_.has_gaps()) count += reassembly_.sack(blocks.data() + count, room - count);
+  segment.header.sack_blocks = static_cast<std::uint8_t>(count);
+  for (std::size_t i = 0; i < count; ++i)
+    segment.header.sack[i] = {peer_initial_ + static_cast<std::uint32_t>(blocks[i].first),
+                              peer_initial_ + static_cast<std::uint32_t>(blocks[i].behind)};
 }
 
 void TcpConnection::reset_peer(std::uint64_t position) {

@@ -20,10 +20,11 @@
 //
 // Handshake with its retries, simultaneous open, close by either or both sides, TIME-WAIT, reset,
 // challenge acknowledgements instead of resets within the window (RFC 5961); options MSS, window
-// scale, SACK, timestamps with PAWS (RFC 7323); ECN. Segments that carry data have no SACK blocks.
-// Left out: what the stack does: listening for several peers, ports, resets to strangers, SYN
-// cookies; keep-alives, fast open, buffers that tune themselves (their sizes are fixed, and the
-// whole of the receive buffer is the window), duplicate SACK, urgent data.
+// scale, SACK, which tells of whole segments that came twice too (RFC 2883), timestamps with PAWS
+// (RFC 7323); ECN. Segments that carry data have no SACK blocks. Left out: what the stack does:
+// listening for several peers, ports, resets to strangers, SYN cookies; keep-alives, fast open,
+// buffers that tune themselves (their sizes are fixed, and the whole of the receive buffer is the
+// window), urgent data.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +68,7 @@ enum class TcpState : std::uint8_t {
 };
 const char* name_of(TcpState state);
 
-enum class TcpFailure : std::uint8_t { kRefused, kReset, kTimedOut };
+enum class TcpFailure : std::uint8_t { kRefused, kReset, kTimedOut, kAborted, kNoPort };
 const char* name_of(TcpFailure failure);
 
 class TcpUser {
@@ -112,6 +113,9 @@ class TcpConnection : private TcpSender::Output {
   std::uint64_t available() const { return received() - consumed_; }
   /// Nothing more will be written. What was, arrives.
   void close();
+  /// The same, and nothing more will be consumed: data that have not been, or that come, reset the
+  /// connection (RFC 2525, 2.17).
+  void leave();
   /// Forgets everything, and tells the peer.
   void abort();
   void receive(const TcpSegment& segment);
@@ -146,6 +150,9 @@ class TcpConnection : private TcpSender::Output {
   bool is_stale(const TcpSegment& segment) const;
   void receive_reset(std::uint64_t first);
   void take_acknowledgement(const TcpSegment& segment, std::uint64_t first, std::uint64_t position);
+  void note_duplicate(std::uint64_t first, std::uint32_t length);
+  void add_sack(TcpSegment& segment);
+  bool is_unwanted(const TcpSegment& segment, std::uint64_t first) const;
   void take_data(const TcpSegment& segment, std::uint64_t first);
   void take_fin();
   void fin_acknowledged();
@@ -162,6 +169,7 @@ class TcpConnection : private TcpSender::Output {
   std::uint32_t timestamp() const;
 
   void enter(TcpState state) { state_ = state; }
+  void enter_time_wait();
   void fail(TcpFailure why);
   void forget();
   void time_wait_over() { state_ = TcpState::kClosed; }
@@ -198,9 +206,11 @@ class TcpConnection : private TcpSender::Output {
   std::uint32_t recent_timestamp_ = 0;  ///< the peer's, to echo
   std::uint64_t last_ack_sent_ = 0;     ///< position
   std::uint64_t consumed_ = 0;
-  std::uint64_t window_edge_ = 1;   ///< position from which on we have promised nothing
-  std::uint64_t fin_position_ = 0;  ///< of the peer's FIN; 0: not seen
+  std::uint64_t window_edge_ = 1;     ///< position from which on we have promised nothing
+  TcpReassembly::Range duplicate_{};  ///< came twice, and the peer has not been told; or empty
+  std::uint64_t fin_position_ = 0;    ///< of the peer's FIN; 0: not seen
   bool peer_finished_ = false;
+  bool reads_ = true;  ///< leave() was not called
 };
 
 }  // namespace rnicsim

@@ -10,6 +10,7 @@ TcpSender::TcpSender(Scheduler& scheduler, const TcpConfig& config, Output& outp
       config_(config),
       output_(output),
       timer_(scheduler, call<&TcpSender::expired>(this)),
+      tail_probe_(scheduler, config, call<&TcpSender::tail_probe_due>(this)),
       rtt_(config.initial_rto, config.min_rto, config.max_rto),
       congestion_(make_tcp_congestion(config)) {}
 
@@ -17,6 +18,7 @@ void TcpSender::begin(const Terms& terms) {
   terms_ = terms;
   terms_.burst = std::max(terms.burst - terms.burst % terms.mss, terms.mss);
   congestion_->begin(terms.mss, config_.initial_window);
+  if (terms.repeated) congestion_->limit(terms.mss);
   if (terms.rtt != Time::never()) rtt_.sample(terms.rtt);
   window_end_ = una_ + terms.window;
   largest_window_ = terms.window;
@@ -27,6 +29,7 @@ void TcpSender::begin(const Terms& terms) {
 
 void TcpSender::stop() {
   timer_.stop();
+  tail_probe_.forget();
   open_ = false;
 }
 
@@ -37,13 +40,16 @@ void TcpSender::acknowledge(const Acknowledgement& news) {
   const std::uint64_t window_before = window_end_;
   take_window(news);
   const std::uint64_t sacked = take_sack(news);
-  if (news.position > una_) {
+  const bool advances = news.position > una_;
+  const bool repeats = !advances && !news.has_data && window_end_ == window_before;
+  if (advances) {
     advance(news);
   } else {
     if (news.ece) react_to_mark();
-    const bool repeats = in_flight() != 0 && !news.has_data && window_end_ == window_before;
-    if (terms_.sack ? sacked != 0 : repeats) duplicate();
+    if (terms_.sack ? sacked != 0 : repeats && in_flight() != 0) duplicate();
   }
+  take_tail_probe(news, (repeats && sacked == 0) || tells_of_duplicate(news));
+  if (advances) schedule_tail_probe();
 }
 
 /// A window is as old as the segment that tells it (RFC 9293, 3.10.7.4).
@@ -69,7 +75,7 @@ std::uint64_t TcpSender::take_sack(const Acknowledgement& news) {
   for (std::size_t i = 0; i < news.sack_blocks; ++i) {
     const SackScoreboard::Range& block = news.sack[i];
     const std::uint64_t floor = std::max(una_, news.position);
-    if (block.behind > high_) continue;
+    if (block.behind > high_ || block.behind <= floor) continue;
     sacked += scoreboard_.add(std::max(block.first, floor), block.behind);
   }
   return sacked;
@@ -86,10 +92,11 @@ void TcpSender::advance(const Acknowledgement& news) {
   if (news.ece) react_to_mark();
   if (state_ != State::kOpen || !news.ece) settle(bytes, flight);
   duplicates_ = 0;
-  if (in_flight() != 0)
-    timer_.start(rtt_.timeout());
-  else
+  if (in_flight() == 0) {
     timer_.stop();
+    return tail_probe_.cancel();
+  }
+  timer_.start(rtt_.timeout());
 }
 
 void TcpSender::settle(std::uint64_t bytes, std::uint64_t flight) {
@@ -109,7 +116,7 @@ void TcpSender::settle(std::uint64_t bytes, std::uint64_t flight) {
     return;
   }
   if (state_ == State::kLoss && over) state_ = State::kOpen;
-  if (was_limited(flight)) congestion_->grow(news);
+  if (was_limited(flight) && una_ > cut_end_) congestion_->grow(news);
 }
 
 /// The window, and nothing else, held data back before this acknowledgement.
@@ -143,6 +150,7 @@ void TcpSender::recover() {
   state_ = State::kRecovery;
   recover_ = high_;
   again_high_ = una_;
+  lost_ = 0;
   rescued_ = false;
   first_again_ = true;
   credit_ = static_cast<std::int64_t>(duplicates_) * terms_.mss;
@@ -150,13 +158,14 @@ void TcpSender::recover() {
   mark_end_ = high_;
   cwr_ = terms_.ecn;
   timer_.start(rtt_.timeout());
+  tail_probe_.forget();
 }
 
 void TcpSender::react_to_mark() {
   if (!terms_.ecn || state_ != State::kOpen || una_ <= mark_end_) return;
   ++marks_;
   congestion_->cut(TcpCongestion::Cause::kMark, in_flight(), scheduler_.now());
-  mark_end_ = high_;
+  mark_end_ = cut_end_ = high_;
   cwr_ = true;
 }
 
@@ -171,7 +180,7 @@ void TcpSender::push() {
 
 std::uint64_t TcpSender::lost_before() const {
   const std::uint64_t told = scoreboard_.lost_before(config_.duplicate_threshold, terms_.mss);
-  return std::max(una_, state_ == State::kLoss ? std::max(lost_, told) : told);
+  return std::max(una_, state_ != State::kOpen ? std::max(lost_, told) : told);
 }
 
 std::uint64_t TcpSender::pipe() const {
@@ -266,6 +275,7 @@ void TcpSender::send_new(std::uint64_t bytes) {
   sent_.push() = {high_, now, false};
   last_sent_ = now;
   sent_bytes_ += made.length;
+  schedule_tail_probe();
   output_.send(made);
 }
 
@@ -296,6 +306,10 @@ void TcpSender::arm() {
 }
 
 void TcpSender::expired() {
+  if (tail_probe_.goes_now(scheduler_.now()) && may_probe_tail()) {
+    tail_probe_.cancel();
+    return tail_probe_due();
+  }
   if (++timeouts_in_row_ > config_.retries) return output_.give_up();
   if (in_flight() != 0)
     time_out();
@@ -306,6 +320,7 @@ void TcpSender::expired() {
 
 void TcpSender::time_out() {
   ++timeouts_;
+  tail_probe_.forget();
   congestion_->time_out(in_flight(), scheduler_.now(), timeouts_in_row_ == 1);
   rtt_.back_off();
   state_ = State::kLoss;
@@ -329,6 +344,61 @@ void TcpSender::probe() {
   output_.send(made);
 }
 
+/// Only in calm weather: SACK and recovery know better what is missing.
+bool TcpSender::may_probe_tail() const {
+  return open_ && terms_.sack && state_ == State::kOpen && scoreboard_.empty() &&
+         in_flight() != 0 && !tail_probe_.is_out();
+}
+
+void TcpSender::schedule_tail_probe() {
+  if (!may_probe_tail()) return;
+  const Time now = scheduler_.now();
+  const Time timeout = timer_.is_running() ? timer_.deadline() : now + rtt_.timeout();
+  tail_probe_.schedule(rtt_, in_flight() <= terms_.mss, now, timeout);
+}
+
+/// New data if there are and the peer takes them, else the last segment again.
+void TcpSender::tail_probe_due() {
+  if (!may_probe_tail()) return;
+  const std::uint64_t usable = window_end_ > high_ ? window_end_ - high_ : 0;
+  const std::uint64_t fresh = std::min({limit() - high_, usable, std::uint64_t{terms_.mss}});
+  tail_probe_.sent(high_ + fresh, fresh == 0);
+  if (fresh != 0)
+    send_new(fresh);
+  else
+    send_again(high_ - last_segment(), high_);
+  timer_.start(rtt_.timeout());
+}
+
+/// The length of the last that was sent, as it was on the wire.
+std::uint64_t TcpSender::last_segment() const {
+  const std::size_t bursts = sent_.size();
+  const std::uint64_t begin = bursts > 1 ? std::max(una_, sent_.at(bursts - 2).behind) : una_;
+  const std::uint64_t fin = high_ > end_ ? 1 : 0;
+  const std::uint64_t data = high_ - begin - fin;
+  const std::uint64_t rest = data % terms_.mss;
+  return (rest != 0 || data == 0 ? rest : terms_.mss) + fin;
+}
+
+/// Its first block is of data that came twice (RFC 2883).
+bool TcpSender::tells_of_duplicate(const Acknowledgement& news) const {
+  return terms_.sack && news.sack_blocks != 0 && news.sack[0].behind <= news.position;
+}
+
+void TcpSender::take_tail_probe(const Acknowledgement& news, bool duplicate) {
+  if (!tail_probe_.is_out()) return;
+  if (const std::uint64_t end = tail_probe_.end(); scoreboard_.highest() >= end) {
+    if (state_ == State::kOpen) recover();
+    lost_ = std::max(lost_, end);
+    return;
+  }
+  if (!tail_probe_.take(news.position, duplicate)) return;
+  ++recoveries_;
+  congestion_->cut(TcpCongestion::Cause::kLoss, in_flight(), scheduler_.now());
+  mark_end_ = high_;
+  cwr_ = terms_.ecn;
+}
+
 void TcpSender::report(const MetricScope& scope) const {
   scope.bytes("sent", Bytes(sent_bytes_), "payload, each byte once");
   scope.bytes("sent_again", Bytes(again_bytes_), "payload sent again");
@@ -336,6 +406,7 @@ void TcpSender::report(const MetricScope& scope) const {
   scope.count("recoveries", recoveries_, "losses told by duplicate or selective acknowledgements");
   scope.count("marks", marks_, "times that an echoed mark cut the window");
   scope.count("probes", probes_, "of a closed window");
+  scope.count("tail_probes", tail_probe_.count(), "of the tail, when nothing came");
   scope.bytes("window", Bytes(congestion_->window()), "congestion window, at the end");
   scope.time("rtt", rtt_.smoothed(), "smoothed round trip time, at the end");
 }

@@ -15,11 +15,16 @@
 // SACK has told, and slow start repairs it. Window probes are empty segments of an old sequence
 // number, as Linux sends them, at the retransmission timer's intervals.
 //
-// ECN (RFC 3168): an echo cuts the window once a window; the next new data says so by CWR.
+// Silence (tail_loss_probe, with SACK): the probe leaves whatever the congestion window says. If
+// SACK tells of it, everything before it was sent two round trips earlier and is lost (what RACK
+// would say); if it repaired a loss itself, the window pays for that once it is known.
 //
-// Left out: RACK, tail loss probes, proportional rate reduction, undoing a needless recovery,
+// ECN (RFC 3168): an echo cuts the window once a window; the next new data says so by CWR. What was
+// in flight at the cut does not make the window grow again, as in Linux (its state CWR).
+//
+// Left out: RACK, proportional rate reduction, undoing a needless recovery,
 // adapting to reordering, pacing.
-// Likely error: a loss at the tail waits for a timeout where Linux probes after two round trips.
+// Likely error: a lost retransmission waits for a timeout where RACK finds it by its time.
 #pragma once
 
 #include <array>
@@ -28,6 +33,7 @@
 
 #include "host/tcp/rtt_estimator.h"
 #include "host/tcp/sack_scoreboard.h"
+#include "host/tcp/tail_loss_probe.h"
 #include "host/tcp/tcp_config.h"
 #include "host/tcp/tcp_congestion.h"
 #include "host/tcp/tcp_timer.h"
@@ -64,6 +70,7 @@ class TcpSender {
     std::uint64_t window = 0;   ///< the peer's
     bool sack = false;
     bool ecn = false;
+    bool repeated = false;     ///< a SYN had to be sent again: one segment to begin with (RFC 5681)
     Time rtt = Time::never();  ///< of the handshake, if it may be used
   };
   /// What an acceptable segment says of what we have sent.
@@ -137,11 +144,18 @@ class TcpSender {
   void expired();
   void time_out();
   void probe();
+  bool may_probe_tail() const;
+  void schedule_tail_probe();
+  void tail_probe_due();
+  bool tells_of_duplicate(const Acknowledgement& news) const;
+  void take_tail_probe(const Acknowledgement& news, bool duplicate);
+  std::uint64_t last_segment() const;
 
   Scheduler& scheduler_;
   const TcpConfig& config_;
   Output& output_;
   TcpTimer timer_;
+  TailLossProbe tail_probe_;
   RttEstimator rtt_;
   std::unique_ptr<TcpCongestion> congestion_;
   SackScoreboard scoreboard_;
@@ -164,12 +178,13 @@ class TcpSender {
   std::uint32_t duplicates_ = 0;
   std::uint64_t recover_ = 0;     ///< recovery ends when all before it is acknowledged
   std::uint64_t again_high_ = 0;  ///< HighRxt: behind what has been sent again
-  std::uint64_t lost_ = 0;        ///< State::kLoss: all missing before it is lost
+  std::uint64_t lost_ = 0;        ///< not in kOpen: all missing before it is lost
   std::int64_t credit_ = 0;       ///< NewReno: bytes that duplicates say have left the network
   bool first_again_ = false;      ///< the oldest segment leaves again, whatever the window
   bool rescued_ = false;
   std::uint32_t timeouts_in_row_ = 0;
   std::uint64_t mark_end_ = 0;  ///< marks count again when this is acknowledged
+  std::uint64_t cut_end_ = 0;   ///< and the window that a mark has cut may grow again
   bool cwr_ = false;
 
   std::uint64_t sent_bytes_ = 0;

@@ -16,18 +16,18 @@ bool DescriptorRing::produced(std::uint32_t producer) {
   const std::uint32_t ahead = producer - producer_;
   if (ahead > entries_ || producer - taken_ > entries_) return false;
   producer_ = producer;
-  fetch();
+  fetch(per_fetch_);
   return true;
 }
 
 void DescriptorRing::take(std::uint32_t count) {
   taken_ += count;
-  fetch();
+  fetch(per_fetch_);
 }
 
-void DescriptorRing::fetch() {
+void DescriptorRing::fetch(std::uint32_t least_room) {
   const std::uint32_t room = kHeld - (asked_ - taken_);
-  if (fetching_ || (room < per_fetch_ && asked_ != taken_)) return;
+  if (fetching_ || (room < least_room && asked_ != taken_)) return;
   const std::uint32_t count = std::min(
       {producer_ - asked_, per_fetch_, room, entries_ - asked_ % entries_, kHeld - asked_ % kHeld});
   if (count == 0) return;
@@ -48,7 +48,7 @@ void DescriptorRing::arrived(std::uint64_t count) {
   fetching_ = false;
   // What was closed meanwhile has nothing asked for.
   if (here_ != asked_) here_ += static_cast<std::uint32_t>(count);
-  fetch();
+  fetch(per_fetch_);
   fetched_();
 }
 

@@ -3,7 +3,8 @@
 // doorbell how many there are, brings them ahead of need and gives them out in order.
 //
 // One DMA read is under way at a time, of so many descriptors as `per_fetch`, the ring's end and
-// the room here allow; the next when a whole read has room, or none is here.
+// the room here allow; the next when a whole read has room, none is here, or more than are here are
+// needed at once.
 // Ignores: a doorbell that goes back, or ahead by more than the ring.
 #pragma once
 
@@ -41,6 +42,11 @@ class DescriptorRing {
   /// REQUIRES: i < here().
   const std::uint8_t* at(std::uint32_t i) const { return place(taken_ + i); }
   void take(std::uint32_t count);
+  /// More than are here are needed. False: no more will come before some are taken, or posted.
+  bool bring_more() {
+    fetch(1);
+    return fetching_;
+  }
   bool is_fetching() const { return fetching_; }
   std::uint64_t fetches() const { return fetches_; }
 
@@ -48,7 +54,7 @@ class DescriptorRing {
   const std::uint8_t* place(std::uint32_t index) const {
     return held_.data() + std::size_t{index % kHeld} * bytes_;
   }
-  void fetch();
+  void fetch(std::uint32_t least_room);
   void arrived(std::uint64_t count);
 
   PcieEndpoint& pcie_;

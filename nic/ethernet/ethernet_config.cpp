@@ -32,7 +32,8 @@ void EthernetConfig::describe(Fields& fields) {
                "largest IP packet that merged segments become");
   fields.field("merge_flows", merge_flows, range(1, 4096), "flows whose segments wait for more");
   fields.field("merge_buffer", merge_buffer, range(Bytes(16 * 1024), Bytes(1 << 28)),
-               "what such segments may take of the receive buffer");
+               "what such segments may take of the receive buffer; at most half of what lossy "
+               "priorities may");
 }
 
 }  // namespace rnicsim

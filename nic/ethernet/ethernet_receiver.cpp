@@ -10,13 +10,20 @@ namespace rnicsim {
 
 namespace {
 constexpr std::uint32_t kMaxRequest = 4096;
+
+/// What waits to be merged leaves room for what comes.
+EthernetConfig bounded(EthernetConfig config, Bytes room) {
+  config.merge_buffer = std::min(config.merge_buffer, Bytes(room.count() / 2));
+  return config;
 }
+
+}  // namespace
 
 EthernetReceiver::EthernetReceiver(const Wiring& wiring, const EthernetConfig& config)
     : w_(wiring),
       config_(config),
       pipeline_(wiring.clock, config.receive_pipeline),
-      merger_(wiring.scheduler, config, *this) {}
+      merger_(wiring.scheduler, bounded(config, wiring.mac.lossy_room()), *this) {}
 
 void EthernetReceiver::open(std::uint32_t number, const abi::EthernetQueueContext& context) {
   if (number >= queues_.size()) queues_.resize(number + 1);
@@ -28,6 +35,7 @@ void EthernetReceiver::open(std::uint32_t number, const abi::EthernetQueueContex
   queue->merge = context.merge;
   queue->valid = true;
   w_.steering.add_queue(number, context.rss);
+  steering_changed();
 }
 
 void EthernetReceiver::close(std::uint32_t number) {
@@ -36,8 +44,15 @@ void EthernetReceiver::close(std::uint32_t number) {
   w_.steering.remove_queue(number);
   queue.valid = false;
   queue.ring.close();
-  merger_.flush(number);
-  while (!queue.frames.empty()) drop(queue);
+  steering_changed();
+  while (!queue.frames.empty()) drop_frame(queue);
+}
+
+/// Else a flow's next segment would overtake those that wait in another queue.
+void EthernetReceiver::steering_changed() {
+  merger_.flush([this](const ReceiveMerger::Session& session) {
+    return w_.steering.queue_of(session.flow, session.hash) != session.queue;
+  });
 }
 
 bool EthernetReceiver::is_quiet(std::uint32_t number) const {
@@ -100,14 +115,56 @@ void EthernetReceiver::write_frames(std::uint32_t number) {
   while (!queue.frames.empty()) {
     const std::uint32_t buffers = buffers_for(queue, queue.frames.front().bytes());
     if (buffers != 0) {
-      write(number, queue, buffers);
-    } else if (queue.valid && queue.ring.is_fetching()) {
+      write(number, queue, queue.frames.front(), buffers);
+      queue.frames.pop();
+    } else if (!queue.valid) {
+      drop_frame(queue);
+    } else if (queue.ring.bring_more()) {
       return;
     } else {
-      if (queue.valid) ++out_of_buffer_;
-      drop(queue);
+      write_first_part(number, queue);
     }
   }
+}
+
+/// Of the queue's oldest frame, which is too long for the buffers: so many segments as they take;
+/// if they do not even take its first that one is dropped. The rest is the oldest then.
+void EthernetReceiver::write_first_part(std::uint32_t number, Queue& queue) {
+  const std::uint32_t all = queue.frames.front().packets;
+  std::uint32_t fit = 0;
+  std::uint64_t bytes = queue.frames.front().headers.bytes();
+  for (; fit != all; ++fit) {
+    bytes += queue.packets.at(fit)->payload_length.count();
+    if (buffers_for(queue, static_cast<std::uint32_t>(bytes)) == 0) break;
+  }
+  const Frame part = part_of(queue, 0, std::max(fit, 1U));
+  if (part.packets != all)
+    queue.frames.front() = part_of(queue, part.packets, all - part.packets);
+  else
+    queue.frames.pop();
+  if (fit != 0) {
+    write(number, queue, part, buffers_for(queue, part.bytes()));
+  } else {
+    ++out_of_buffer_;
+    drop(queue, 1);
+  }
+}
+
+/// What some of its oldest frame's packets are as a frame.
+EthernetReceiver::Frame EthernetReceiver::part_of(const Queue& queue, std::uint32_t first,
+                                                  std::uint32_t packets) {
+  Frame part = queue.frames.front();
+  TcpMerged merged = merged_alone(*queue.packets.at(first));
+  for (std::uint32_t i = first + 1; i < first + packets; ++i) {
+    const Packet& packet = *queue.packets.at(i);
+    merged.append(packet.tcp(), static_cast<std::uint32_t>(packet.payload_length.count()));
+  }
+  part.headers = SegmentHeaders::of(*queue.packets.at(first));
+  part.headers.tcp = merged.header;
+  part.packets = packets;
+  part.payload = merged.length;
+  part.headers.ip.total_length = static_cast<std::uint16_t>(part.bytes() - EthernetHeader::kBytes);
+  return part;
 }
 
 /// How many of those that are here it takes; 0: more than those.
@@ -120,18 +177,23 @@ std::uint32_t EthernetReceiver::buffers_for(const Queue& queue, std::uint32_t by
   return 0;
 }
 
-/// The queue's oldest frame.
-void EthernetReceiver::drop(Queue& queue) {
-  for (std::uint32_t i = 0; i < queue.frames.front().packets; ++i) {
+/// The queue's oldest packets.
+void EthernetReceiver::drop(Queue& queue, std::uint32_t packets) {
+  for (std::uint32_t i = 0; i < packets; ++i) {
     w_.mac.release(*queue.packets.front());
     queue.packets.pop();
   }
+}
+
+/// The queue's oldest.
+void EthernetReceiver::drop_frame(Queue& queue) {
+  drop(queue, queue.frames.front().packets);
   queue.frames.pop();
 }
 
-/// The queue's oldest frame.
-void EthernetReceiver::write(std::uint32_t number, Queue& queue, std::uint32_t buffers) {
-  Frame& frame = queue.frames.front();
+/// Of the queue's oldest packets.
+void EthernetReceiver::write(std::uint32_t number, Queue& queue, const Frame& frame,
+                             std::uint32_t buffers) {
   Write& write = writes_.push();
   write.queue = number;
   write.pending = 0;
@@ -166,7 +228,6 @@ void EthernetReceiver::write(std::uint32_t number, Queue& queue, std::uint32_t b
       put(queue, place, payload == nullptr ? nullptr : payload + begun, length - begun, packet);
     written_.push(packet);
   }
-  queue.frames.pop();
   queue.ring.take(buffers);
 }
 

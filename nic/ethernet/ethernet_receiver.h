@@ -5,10 +5,15 @@
 // a completion entry when all has been handed to PCIe.
 //
 // Buffers come ahead (descriptor_ring); a frame whose buffers are posted but not here waits, and
-// behind it those of its queue. If too few are posted the frame is dropped and counted: software is
-// too slow, TCP's sender will learn of it by the loss. A frame takes its bytes of the port's
-// receive buffer until it is written or dropped, which bounds what is inside; a slow PCIe becomes a
-// full buffer there, and so loss, or pause where the priority is lossless.
+// behind it those of its queue. If too few are posted, or more are needed than can be here, a
+// merged frame is cut to the segments that fit, and goes on with the others behind them; a segment
+// that does not fit is dropped and counted: software is too slow, TCP's sender will learn of it by
+// the loss. A frame takes its bytes of the port's receive buffer until it is written or dropped,
+// which bounds what is inside; a slow PCIe becomes a full buffer there, and so loss, or pause where
+// the priority is lossless. Of that buffer's share for lossy priorities at most half waits to be
+// merged.
+//
+// When a flow is steered to another queue, what of it waits to be merged goes on first.
 //
 // Approximates: the pad of short frames and 802.1Q tags are not written. Frames begin with one
 // write of up to 256 B (headers and the first of the payload), the rest follows packet by packet.
@@ -55,6 +60,8 @@ class EthernetReceiver : public ParsedPacketSink, private ReceiveMerger::Client 
   void open(std::uint32_t queue, const abi::EthernetQueueContext& context);
   /// What waits for it is dropped.
   void close(std::uint32_t queue);
+  /// A rule of the steering has changed.
+  void steering_changed();
   /// Nothing of it is on its way to or from host memory.
   bool is_quiet(std::uint32_t queue) const;
   /// Buffers before `producer` are posted. False: it makes no sense.
@@ -104,8 +111,11 @@ class EthernetReceiver : public ParsedPacketSink, private ReceiveMerger::Client 
   void fetched(std::uint64_t queue) { write_frames(static_cast<std::uint32_t>(queue)); }
   void write_frames(std::uint32_t number);
   static std::uint32_t buffers_for(const Queue& queue, std::uint32_t bytes);
-  void drop(Queue& queue);
-  void write(std::uint32_t number, Queue& queue, std::uint32_t buffers);
+  void write_first_part(std::uint32_t number, Queue& queue);
+  static Frame part_of(const Queue& queue, std::uint32_t first, std::uint32_t packets);
+  void drop(Queue& queue, std::uint32_t packets);
+  void drop_frame(Queue& queue);
+  void write(std::uint32_t number, Queue& queue, const Frame& frame, std::uint32_t buffers);
   void put(Queue& queue, Place& place, std::uint8_t* data, std::uint32_t bytes,
            const PacketRef& keep);
   void written(std::uint64_t number);

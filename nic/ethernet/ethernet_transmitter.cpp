@@ -35,9 +35,22 @@ void EthernetTransmitter::open(std::uint32_t number, const abi::EthernetQueueCon
 
 void EthernetTransmitter::close(std::uint32_t number) {
   if (number >= queues_.size() || queues_[number] == nullptr) return;
-  queues_[number]->valid = false;
-  queues_[number]->open = 0;
-  queues_[number]->ring.close();
+  Queue& queue = *queues_[number];
+  if (queue.waits) give_up_turn(queue.burst(queue.first).priority, number);
+  queue.waits = false;
+  queue.valid = false;
+  queue.open = 0;
+  queue.ring.close();
+}
+
+/// It might never come: the priority may be paused for ever.
+void EthernetTransmitter::give_up_turn(std::uint8_t priority, std::uint32_t number) {
+  auto& turns = turns_[priority];
+  for (std::size_t left = turns.size(); left != 0; --left) {
+    const Turn turn = turns.take();
+    if (turn.queue != number) turns.push(turn);
+  }
+  if (!any_waits()) end_stall();
 }
 
 bool EthernetTransmitter::is_quiet(std::uint32_t number) const {
@@ -135,18 +148,25 @@ void EthernetTransmitter::kick() {
   if (turn_armed_) return;
   const int priority = next_priority();
   if (priority < 0) {
-    const bool waits = std::any_of(turns_.begin(), turns_.end(),
-                                   [](const auto& queues) { return !queues.empty(); });
-    if (waits && stalled_since_ == Time::never()) stalled_since_ = w_.scheduler.now();
+    if (any_waits() && stalled_since_ == Time::never()) stalled_since_ = w_.scheduler.now();
     return;
   }
-  if (stalled_since_ != Time::never())
-    stalled_buffer_ += w_.scheduler.now() - std::exchange(stalled_since_, Time::never());
+  end_stall();
   turn_armed_ = true;
   const Time ready = std::max(turns_[priority].front().since, room_since_[priority]);
   entered_ = pipeline_.next_entry(ready);
   w_.scheduler.at(std::max(pipeline_.enter(ready), w_.scheduler.now()),
                   call<&EthernetTransmitter::turn>(this));
+}
+
+bool EthernetTransmitter::any_waits() const {
+  return std::any_of(turns_.begin(), turns_.end(),
+                     [](const auto& queues) { return !queues.empty(); });
+}
+
+void EthernetTransmitter::end_stall() {
+  if (stalled_since_ != Time::never())
+    stalled_buffer_ += w_.scheduler.now() - std::exchange(stalled_since_, Time::never());
 }
 
 /// The next in turn with a queue that waits and room for a packet; negative: there is none.
@@ -267,7 +287,7 @@ void EthernetTransmitter::leave(Job& job) {
   if (job.packet) {
     if (job.sealed) seal_icrc(*job.packet);
     w_.mac.enqueue(std::move(job.packet), header_pipeline_.enter(w_.scheduler.now()),
-                   MacTx::Queue::kRequest);
+                   MacTx::Queue::kFrame);
   }
   Queue& queue = *queues_[job.queue];
   --queue.jobs;

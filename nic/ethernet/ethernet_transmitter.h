@@ -7,8 +7,8 @@
 // descriptor's burst is cut (TSO, model/tcp_segmentation: IPv4's length and identification, which
 // counts up, are each slice's own), and its payload is read from the pieces. Packets leave to the
 // port in the order in which they were made, when all their DMA has been done, at the priority that
-// their DSCP says; there they queue with those of RDMA. With its last packet a descriptor is done,
-// and has its completion entry if it asked for one.
+// their DSCP says; there they share the wire with those of RDMA. With its last packet a descriptor
+// is done, and has its completion entry if it asked for one.
 //
 // Bounded: of each priority `transmit_buffer` bytes of IP packets between here and the wire; a
 // queue whose priority has no room waits, others go on.
@@ -59,7 +59,7 @@ class EthernetTransmitter {
 
   /// REQUIRES: the queue is closed and quiet.
   void open(std::uint32_t queue, const abi::EthernetQueueContext& context);
-  /// Starts nothing more.
+  /// Starts nothing more: what has no packet yet never gets one.
   void close(std::uint32_t queue);
   /// Nothing of it is on its way from host memory.
   bool is_quiet(std::uint32_t queue) const;
@@ -125,7 +125,10 @@ class EthernetTransmitter {
   bool has_room(std::uint8_t priority) const {
     return buffered_[priority] + w_.mtu <= config_.transmit_buffer;
   }
+  void give_up_turn(std::uint8_t priority, std::uint32_t number);
   void kick();
+  bool any_waits() const;
+  void end_stall();
   int next_priority() const;
   void turn();
   void make_packet(std::uint32_t number, Queue& queue);

@@ -56,21 +56,39 @@ bool EthernetUnit::destroy(std::uint32_t queue, Callback done) {
   if (use(queue) == Use::kNone) return false;
   close(queue);
   destroyed_ = done;
-  wait_until_quiet(queue);
+  wait_until_quiet(std::uint64_t{queue} << 32 | (queue + 1));
   return true;
 }
 
-void EthernetUnit::wait_until_quiet(std::uint64_t queue) {
-  if (is_quiet(static_cast<std::uint32_t>(queue)))
-    destroyed_();
-  else
+/// Of the queues from a first one to before a last.
+void EthernetUnit::wait_until_quiet(std::uint64_t first_and_last) {
+  for (auto queue = static_cast<std::uint32_t>(first_and_last >> 32);
+       queue != static_cast<std::uint32_t>(first_and_last); ++queue) {
+    if (is_quiet(queue)) continue;
     scheduler_.at(scheduler_.now() + kQuietPoll,
-                  call<&EthernetUnit::wait_until_quiet>(this, queue));
+                  call<&EthernetUnit::wait_until_quiet>(this, first_and_last));
+    return;
+  }
+  destroyed_();
 }
 
-void EthernetUnit::reset() {
+bool EthernetUnit::set_rule(std::uint32_t number, const abi::EthernetFlowRule& rule) {
+  const bool set = steering_.set_rule(number, rule);
+  if (set) receiver_.steering_changed();
+  return set;
+}
+
+bool EthernetUnit::clear_rule(std::uint32_t number) {
+  const bool cleared = steering_.clear_rule(number);
+  if (cleared) receiver_.steering_changed();
+  return cleared;
+}
+
+void EthernetUnit::reset(Callback done) {
   for (std::uint32_t queue = 0; queue < uses_.size(); ++queue) close(queue);
   steering_.reset();
+  destroyed_ = done;
+  wait_until_quiet(uses_.size());
 }
 
 void EthernetUnit::ring(std::uint64_t value) {

@@ -8,8 +8,10 @@
 //   both -> completions -> MSI-X
 //
 // Connects to: commands (create, destroy, flow rules), the doorbell, mac_tx and mac_rx. A queue
-// that is destroyed finishes what is on its way to or from host memory before the command does.
-// Ignores: whatever is not TCP over IPv4 (no ARP: hosts know each other), queues on InfiniBand.
+// that is destroyed, also because the NIC is opened or closed, finishes what is on its way to or
+// from host memory before the command does. What is a packet by then is sent; the rest is
+// forgotten. Ignores: whatever is not TCP over IPv4 (no ARP: hosts know each other), queues on
+// InfiniBand.
 #pragma once
 
 #include <cstdint>
@@ -46,11 +48,10 @@ class EthernetUnit {
   bool create(std::uint32_t queue, const abi::EthernetQueueContext& context);
   /// False: there is no such queue. `done` runs when nothing of it is under way any more.
   bool destroy(std::uint32_t queue, Callback done);
-  bool set_rule(std::uint32_t number, const abi::EthernetFlowRule& rule) {
-    return steering_.set_rule(number, rule);
-  }
-  bool clear_rule(std::uint32_t number) { return steering_.clear_rule(number); }
-  void reset();
+  bool set_rule(std::uint32_t number, const abi::EthernetFlowRule& rule);
+  bool clear_rule(std::uint32_t number);
+  /// Destroys all queues and rules. `done` runs when nothing of theirs is under way any more.
+  void reset(Callback done);
 
   /// Values of the registers.
   void ring(std::uint64_t queue_and_producer);
@@ -64,7 +65,7 @@ class EthernetUnit {
   enum class Use : std::uint8_t { kNone, kTransmit, kReceive };
   void close(std::uint32_t queue);
   bool is_quiet(std::uint32_t queue) const;
-  void wait_until_quiet(std::uint64_t queue);
+  void wait_until_quiet(std::uint64_t first_and_last);
   Use use(std::uint32_t queue) const { return queue < uses_.size() ? uses_[queue] : Use::kNone; }
 
   Scheduler& scheduler_;

@@ -72,12 +72,21 @@ FlowSteering::Choice FlowSteering::choose(const FlowKey& flow) {
   if (rule != by_flow_.end()) {
     ++ruled_;
     choice.queue = rule->second;
-  } else if (spreads_) {
-    choice.queue = table_[choice.hash % kPlaces];
-  } else if (!queues_.empty()) {
-    choice.queue = queues_.front().queue;
+  } else {
+    choice.queue = unruled(choice.hash);
   }
   return choice;
+}
+
+std::uint32_t FlowSteering::queue_of(const FlowKey& flow, std::uint32_t hash) const {
+  const auto rule = by_flow_.find(flow);
+  return rule == by_flow_.end() ? unruled(hash) : rule->second;
+}
+
+/// Of a flow without a rule.
+std::uint32_t FlowSteering::unruled(std::uint32_t hash) const {
+  if (spreads_) return table_[hash % kPlaces];
+  return queues_.empty() ? kNoQueue : queues_.front().queue;
 }
 
 }  // namespace rnicsim

@@ -39,6 +39,8 @@ class FlowSteering {
     std::uint32_t hash = 0;
   };
   Choice choose(const FlowKey& flow);
+  /// As choose() would say; counts nothing.
+  std::uint32_t queue_of(const FlowKey& flow, std::uint32_t hash) const;
   std::uint64_t ruled() const { return ruled_; }
 
  private:
@@ -55,6 +57,7 @@ class FlowSteering {
     bool valid = false;
   };
   void spread();
+  std::uint32_t unruled(std::uint32_t hash) const;
   bool has(std::uint32_t queue) const;
 
   bool rss_;

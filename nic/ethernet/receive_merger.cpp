@@ -9,14 +9,6 @@ namespace {
 
 constexpr std::uint32_t kMaxSegments = 255;  // as a completion entry can say
 
-TcpMerged alone(const Packet& packet) {
-  TcpMerged merged;
-  merged.header = packet.tcp();
-  merged.ecn = packet.ipv4.ecn;
-  merged.length = merged.segment_size = static_cast<std::uint32_t>(packet.payload_length.count());
-  return merged;
-}
-
 /// Whether something may be merged behind it.
 bool can_begin(const Packet& packet) {
   const TcpHeader& tcp = packet.tcp();
@@ -25,6 +17,14 @@ bool can_begin(const Packet& packet) {
 }
 
 }  // namespace
+
+TcpMerged merged_alone(const Packet& packet) {
+  TcpMerged merged;
+  merged.header = packet.tcp();
+  merged.ecn = packet.ipv4.ecn;
+  merged.length = merged.segment_size = static_cast<std::uint32_t>(packet.payload_length.count());
+  return merged;
+}
 
 bool ReceiveMerger::take(PacketRef& packet, std::uint32_t queue, std::uint32_t hash, bool may) {
   const FlowKey flow = FlowKey::of(*packet);
@@ -45,7 +45,7 @@ bool ReceiveMerger::take(PacketRef& packet, std::uint32_t queue, std::uint32_t h
     session->flow = flow;
     session->queue = queue;
     session->hash = hash;
-    session->merged = alone(*packet);
+    session->merged = merged_alone(*packet);
     session->held = Bytes();
     session->number = opened_++;
     ++open_;
@@ -112,11 +112,6 @@ void ReceiveMerger::timeout(std::uint64_t number) {
     close(session);
     return;
   }
-}
-
-void ReceiveMerger::flush(std::uint32_t queue) {
-  for (Session& session : sessions_)
-    if (session.open && session.queue == queue) close(session);
 }
 
 void ReceiveMerger::report(const MetricScope& scope) const {

@@ -5,8 +5,9 @@
 // time since the first segment is over, or another flow needs its place.
 //
 // Approximates: segments that wait stay whole in the receive buffer, of which they may take
-// `merge_buffer`, and are written to host memory together; NICs write payload as it comes. So a
-// merged segment is there later, by at most what writing it takes.
+// `merge_buffer` (no more than ethernet_receiver allows), and are written to host memory together;
+// NICs write payload as it comes. So a merged segment is there later, by at most what writing it
+// takes.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,9 @@
 #include "nic/ethernet/flow_hash.h"
 
 namespace rnicsim {
+
+/// A segment by itself, to which others may be appended.
+TcpMerged merged_alone(const Packet& packet);
 
 class ReceiveMerger {
  public:
@@ -46,8 +50,12 @@ class ReceiveMerger {
   /// Takes a segment for a queue if others may follow it or it follows others; false: it does not
   /// wait, and those of its flow that did have gone on. `may`: it can be merged at all.
   bool take(PacketRef& packet, std::uint32_t queue, std::uint32_t hash, bool may);
-  /// All that waits for a queue goes on.
-  void flush(std::uint32_t queue);
+  /// All that waits goes on of which `moved(session)` is true.
+  template <class Moved>
+  void flush(Moved moved) {
+    for (Session& session : sessions_)
+      if (session.open && moved(static_cast<const Session&>(session))) close(session);
+  }
   bool idle() const { return open_ == 0; }
   void report(const MetricScope& scope) const;
 

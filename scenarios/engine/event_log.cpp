@@ -195,6 +195,7 @@ std::string details(const ProbeRecord& r) {
     case ProbeKind::kPacketDuplicated:
     case ProbeKind::kPacketDelayed:
     case ProbeKind::kPacketHeldBack:
+      if (r.b == kTcpSegment) return fmt::format("TCP, sequence {}", r.a);
       return fmt::format("psn {} {}", r.a, name_of(static_cast<Opcode>(r.b)));
     case ProbeKind::kAppStart:
       break;

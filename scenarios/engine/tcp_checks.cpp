@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/tcp_checks.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <string>
 
+#include "model/packet.h"
 #include "model/quantity.h"
 #include "scenarios/engine/scenario_checks.h"
 
@@ -82,6 +85,20 @@ class TcpChecker {
                 std::to_string(nic.queues) + " (nics.0.ethernet.queues)");
     require(!kernel.flow_steering || nic.flow_rules != 0, "flow_steering",
             "the NIC keeps no rules for flows (nics.0.ethernet.flow_rules)");
+    check_kernel_mtu(host, path);
+  }
+
+  /// The NIC drops frames that do not fit the link.
+  void check_kernel_mtu(const HostSpec& host, const std::string& path) const {
+    const bool tagged = host.nics.front().config.port.vlan.has_value();
+    const Bytes around = Bytes(EthernetHeader::kBytes + (tagged ? VlanTag::kBytes : 0)) + kFcsBytes;
+    const Bytes link = scenario_.fabric.smallest_mtu();
+    const Bytes mtu = host.config.kernel.mtu;
+    if (mtu + around > link)
+      fail_check(document_, path + ".kernel.mtu",
+                 fmt::format("packets of {} and {} around them do not fit fabric.link.mtu, {}; "
+                             "expected at most {}",
+                             to_text(mtu), to_text(around), to_text(link), to_text(link - around)));
   }
 
   const JsonNode& document_;

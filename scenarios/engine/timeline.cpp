@@ -327,7 +327,9 @@ void Timeline::fault(const ProbeRecord& r) {
   };
   if (const char* fate = fate_on_link(r.kind))
     add_at(sent_on(r), "wire", "link",
-           fmt::format("{}, PSN {}, {}", name_of(static_cast<Opcode>(r.b)), r.a, fate));
+           r.b == kTcpSegment
+               ? fmt::format("TCP, sequence {}, {}", r.a, fate)
+               : fmt::format("{}, PSN {}, {}", name_of(static_cast<Opcode>(r.b)), r.a, fate));
   const auto status = static_cast<CompletionStatus>(r.b);
   switch (r.kind) {
     case ProbeKind::kKeyChecked:

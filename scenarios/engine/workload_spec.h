@@ -17,6 +17,7 @@
 #include "model/config_reader.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
+#include "nic/ring_exerciser.h"
 
 namespace rnicsim {
 
@@ -150,8 +151,22 @@ enum class PcieBenchOperation : std::uint8_t {
   kLatencyRead,
   kLatencyWriteRead,
   kLatencyStore,
+  // Of descriptor rings:
+  kNicTx,
+  kNicRx,
+  kNicBidirectional,
 };
+constexpr bool is_of_rings(PcieBenchOperation operation) {
+  return operation >= PcieBenchOperation::kNicTx;
+}
 enum class PcieBenchCache : std::uint8_t { kCold, kWarm };
+
+/// How driver and NIC work with their rings.
+struct PcieBenchRings {
+  DescriptorRingStyle transmit;
+  DescriptorRingStyle receive;
+  void describe(Fields& f);
+};
 
 /// What the pattern pcie_bench measures: each operation with each size over each window, one after
 /// the other.
@@ -164,6 +179,7 @@ struct PcieBenchSpec {
   bool random = true;
   Bytes offset;
   std::uint64_t count = 2000;
+  std::optional<PcieBenchRings> rings;
   void describe(Fields& f);
 
   std::vector<PcieBenchOperation> operations;  ///< of the rules, or the defaults

@@ -169,6 +169,91 @@ TEST_CASE("All conditions of a rule must hold") {
   CHECK(bench.sink.psns == Psns{0, 2, 3, 5, 6});
 }
 
+namespace {
+
+/// Packets of RDMA (lower case) and segments of TCP (capitals) in turn, both with the same number,
+/// then a pause frame; what arrives of them. Needs no time.
+std::string survivors_of_both(const FaultRule& rule) {
+  static Scheduler scheduler("scheduler");
+  PacketPool pool;
+  Sink sink(scheduler);
+  FaultInjector injector(scheduler, pool, LinkConfig{}, {rule}, FaultDirection::kForward, "forward",
+                         1);
+  injector.connect(sink);
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    PacketRef packet = pool.create();
+    packet->bth.opcode = Opcode::kSendFirst;
+    packet->bth.psn = Psn(i);
+    injector.receive(packet);
+    PacketRef segment = pool.create();
+    TcpHeader header;
+    header.sequence = TcpSeq(i);
+    segment->become_tcp(header, Bytes(100), true);
+    injector.receive(segment);
+  }
+  PacketRef pause = pool.create();
+  pause->kind = FrameKind::kPause;
+  injector.receive(pause);
+  std::string came;
+  for (const PacketRef& packet : sink.packets) {
+    if (packet->kind == FrameKind::kPause)
+      came += '-';
+    else if (packet->is_tcp())
+      came += static_cast<char>('A' + packet->tcp().sequence.value());
+    else
+      came += static_cast<char>('a' + packet->bth.psn.value());
+  }
+  return came;
+}
+
+}  // namespace
+
+TEST_CASE("What asks for a PSN or an opcode leaves segments of TCP alone") {
+  CHECK(survivors_of_both(rule_for(FaultKind::kDrop, 0)) == "AbBcCdD-");
+  FaultRule sends = rule(FaultKind::kDrop);
+  sends.opcode = "send first";
+  CHECK(survivors_of_both(sends) == "ABCD-");
+  sends.opcode = "*";
+  CHECK(survivors_of_both(sends) == "ABCD");
+}
+
+TEST_CASE("A rule for TCP drops segments, each second if it says so, and nothing else") {
+  FaultRule tcp = rule(FaultKind::kDrop);
+  tcp.protocol = FaultProtocol::kTcp;
+  CHECK(survivors_of_both(tcp) == "abcd-");
+  tcp.every = 2;
+  CHECK(survivors_of_both(tcp) == "aAbcCd-");
+}
+
+TEST_CASE("A rule for RDMA drops its packets, and one for anything all frames") {
+  FaultRule rdma = rule(FaultKind::kDrop);
+  rdma.protocol = FaultProtocol::kRdma;
+  CHECK(survivors_of_both(rdma) == "ABCD-");
+  CHECK(survivors_of_both(rule(FaultKind::kDrop)).empty());
+}
+
+TEST_CASE("Segments of TCP never become packets with a wrong opcode") {
+  FaultRule wrong = rule(FaultKind::kWrongOpcode);
+  wrong.sent_as = "rdma write last";
+  Bench bench({wrong});
+  Packet& segment = bench.send(100_ns);
+  segment.become_tcp(TcpHeader{}, Bytes(100), true);
+  bench.run();
+  CHECK(bench.counter("corrupted") == 0);
+}
+
+TEST_CASE("A damaged segment of TCP has a wrong checksum of 16 bits") {
+  Bench bench({rule(FaultKind::kCorruptIcrc)});
+  Packet& segment = bench.send(100_ns);
+  segment.become_tcp(TcpHeader{}, Bytes(100), true);
+  seal_icrc(segment);
+  const std::uint32_t right = segment.icrc;
+  bench.run();
+  REQUIRE(bench.sink.packets.size() == 1);
+  CHECK_FALSE(icrc_ok(*bench.sink.packets[0]));
+  CHECK(bench.sink.packets[0]->icrc >> 16 == right >> 16);
+}
+
 TEST_CASE("A chance of one in a hundred hits about that many, and the seed says which") {
   FaultRule rare = rule(FaultKind::kDrop);
   rare.probability = 0.01;

@@ -2,6 +2,7 @@
 #include "host/cpu_core.h"
 
 #include <catch2/catch.hpp>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -269,4 +270,31 @@ TEST_CASE("CPU metrics carry plane, category, cycles and copies") {
   REQUIRE(sink.values.at("host.A.cpu.data.polling") == 0);
   REQUIRE(sink.values.at("host.A.cpu.copies") == 1);
   REQUIRE(sink.values.at("host.A.cpu.copied_bytes") == 20);
+}
+
+TEST_CASE("A poll that something else has ended looks no longer") {
+  SoftwareHost host;
+  const PhysicalAddress at(0x1000);
+  Device device{host, at};
+  Time ended;
+  host.start([&](CpuTask& task) {
+    bool stop = false;
+    const auto end = [&] {
+      stop = true;
+      task.wake(host.scheduler.now());
+    };
+    std::function<void()> call_it = end;
+    struct Caller {
+      std::function<void()>* what;
+      void run() { (*what)(); }
+    } caller{&call_it};
+    host.scheduler.at(100_ns, call<&Caller::run>(&caller));
+    host.scheduler.at(300_ns, call<&Device::write>(&device));
+    task.poll_until(host.memory, at, kData, 10_cycles, [&] { return stop; });
+    task.wake(500_ns);
+    task.block();
+    ended = host.scheduler.now();
+  });
+  host.run();
+  CHECK(ended == 500_ns);
 }

@@ -192,12 +192,64 @@ TEST_CASE("What is refused names place, time, address, bytes and work request") 
 }
 
 TEST_CASE(
-    "Payload and atomics target applications' memory, what the NIC keeps for itself does not") {
+    "Payload, atomics and frames target others' memory, what the NIC keeps for itself does not") {
   for (unsigned i = 0; i < kDmaPurposes; ++i) {
     const auto purpose = static_cast<DmaPurpose>(i);
     CHECK(DmaGuard::concerns(purpose) ==
-          (purpose == DmaPurpose::kPayload || purpose == DmaPurpose::kAtomic));
+          (purpose == DmaPurpose::kPayload || purpose == DmaPurpose::kAtomic ||
+           purpose == DmaPurpose::kFrame));
   }
+}
+
+namespace {
+
+std::string frame_refusal(const Guard& guard, bool write, std::uint64_t address,
+                          std::uint64_t bytes) {
+  try {
+    guard.check({write, PhysicalAddress(address), Bytes(bytes), DmaPurpose::kFrame, {}}, Time());
+  } catch (const InvariantBroken& broken) {
+    return broken.kind();
+  }
+  return "permitted";
+}
+
+}  // namespace
+
+TEST_CASE("Frames are written and read where memory is lent for them, and nowhere else") {
+  Guard guard;
+  guard.add(1, kLocalWrite, frames_at({0x9000}), 0, k4KiB);
+  guard.lend(PhysicalAddress(0x3800), Bytes(2048), true);
+  guard.lend(PhysicalAddress(0x5ff0), Bytes(4096), false);
+  CHECK(frame_refusal(guard, true, 0x3800, 2048) == "permitted");
+  CHECK(frame_refusal(guard, true, 0x3800, 2049) == "stray_write");
+  CHECK(frame_refusal(guard, true, 0x37ff, 2) == "stray_write");
+  CHECK(frame_refusal(guard, false, 0x3fff, 1) == "permitted");
+  CHECK(frame_refusal(guard, false, 0x5ff0, 4096) == "permitted");
+  CHECK(frame_refusal(guard, false, 0x5ff0, 4095) == "permitted");
+  CHECK(frame_refusal(guard, true, 0x5ff0, 1) == "stray_write");
+  CHECK(frame_refusal(guard, false, 0x6ff0, 1) == "stray_read");
+  // Neither is for the other.
+  CHECK(frame_refusal(guard, true, 0x9000, 1) == "stray_write");
+  CHECK_FALSE(guard.writes(0x3800, 1));
+  CHECK(guard.writes(0x9000, 1));
+}
+
+TEST_CASE("What is lent twice is the NIC's until it has come back twice") {
+  Guard guard;
+  const PhysicalAddress at(0x3000);
+  guard.lend(at, Bytes(8192), false);
+  guard.lend(at, Bytes(100), false);
+  guard.lend(at, Bytes(8192), false);
+  guard.take_back(at, Bytes(8192), false);
+  CHECK(frame_refusal(guard, false, 0x4000, 4096) == "permitted");
+  guard.take_back(at, Bytes(8192), false);
+  CHECK(frame_refusal(guard, false, 0x4000, 1) == "stray_read");
+  CHECK(frame_refusal(guard, false, 0x3000, 100) == "permitted");
+  CHECK_THROWS_AS(guard.take_back(at, Bytes(100), true), InvariantBroken);
+  guard.take_back(at, Bytes(100), false);
+  CHECK(frame_refusal(guard, false, 0x3000, 1) == "stray_read");
+  guard.lend(at, Bytes(64), true);
+  CHECK(frame_refusal(guard, true, 0x3000, 64) == "permitted");
 }
 
 TEST_CASE("Before each change it says so, while the old regions still count") {

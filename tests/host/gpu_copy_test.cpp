@@ -104,3 +104,56 @@ TEST_CASE("A buffer in the middle of a page is asked for page by page") {
   CHECK(bench.copy(copy_by_engine, 128_B, CopyDirection::kIntoGpu) == 1_us + 32_ns);
   CHECK(test::metrics_of(bench.memory).at("copied_from") == 128);
 }
+
+TEST_CASE("Copies cross the memory bus though they take none of its bandwidth") {
+  Bench bench(false);
+  bench.copy(copy_by_engine, 8_KiB, CopyDirection::kOutOfGpu);
+  bench.copy(copy_by_core, 4_KiB, CopyDirection::kIntoGpu);
+  CHECK(bench.memory.bus().crossed(BusUse::kCopyWrite) == 8_KiB);
+  CHECK(bench.memory.bus().crossed(BusUse::kCopyRead) == 4_KiB);
+}
+
+TEST_CASE("Copies that share the bandwidth cross the memory bus once") {
+  Bench bench;
+  bench.copy(copy_by_engine, 8_KiB, CopyDirection::kOutOfGpu);
+  bench.copy(copy_by_core, 4_KiB, CopyDirection::kIntoGpu);
+  CHECK(bench.memory.bus().crossed(BusUse::kCopyWrite) == 8_KiB);
+  CHECK(bench.memory.bus().crossed(BusUse::kCopyRead) == 4_KiB);
+}
+
+TEST_CASE("Copies of programs follow each other on the engine when memory delays the first") {
+  Bench bench;
+  CpuCore others[] = {{bench.host.scheduler, test::one_gigahertz(), bench.host.usage},
+                      {bench.host.scheduler, test::one_gigahertz(), bench.host.usage}};
+  bench.memory.time_read(Time(), PhysicalAddress(0), Bytes(64'000), DmaPurpose::kPayload);
+  Time ended[2];
+  for (int i = 0; i < 2; ++i)
+    bench.host.start_on(others[i], [&, i](CpuTask& task) {
+      task.sleep_until(100_ns * (i + 1));
+      copy_by_engine(task, {bench.gpu, bench.pages, bench.buffer, 4_KiB, CopyDirection::kIntoGpu});
+      ended[i] = task.now();
+    });
+  const Time first = bench.copy(copy_by_engine, 8_KiB, CopyDirection::kIntoGpu);
+  CHECK(first == 8_us + kPage + 1024_ns);
+  CHECK(ended[0] == first + 1024_ns);
+  CHECK(ended[1] == first + 2048_ns);
+  CHECK(test::metrics_of(bench.gpu).at("copying") ==
+        static_cast<std::uint64_t>((first - 1_us + 2048_ns).ps()));
+}
+
+TEST_CASE("A delay moves the copies behind as far as they would begin too early") {
+  Gpu gpu(gpu_config(), 0);
+  const Gpu::Copy first = gpu.copy(Time(), 4_KiB);
+  CHECK(first.end == 2024_ns);
+  const Gpu::Copy second = gpu.copy(1500_ns, 4_KiB);
+  const Gpu::Copy third = gpu.copy(1600_ns, 4_KiB);
+  CHECK(second.begin == 2500_ns);
+  gpu.delay_copy(first.number, 200_ns);
+  CHECK(gpu.planned(first.number).end == 2224_ns);
+  CHECK(gpu.planned(second.number).begin == 2500_ns);
+  gpu.delay_copy(first.number, 1_us);
+  CHECK(gpu.planned(second.number).begin == 3224_ns);
+  CHECK(gpu.planned(third.number).begin == 4248_ns);
+  CHECK(gpu.planned(third.number).end == 5272_ns);
+  CHECK(gpu.copy(3_us, 4_KiB).begin == 5272_ns);
+}

@@ -59,6 +59,19 @@ TEST_CASE("A CPU's stores use all ways, and a DMA write updates a line wherever 
   CHECK(test::metrics_of(cache).at("write_allocations") == 0);
 }
 
+TEST_CASE("What a CPU brings in displaces the oldest line, which goes to DRAM if it was modified") {
+  LastLevelCache cache(small_config());
+  for (const std::uint64_t line : {0, 4}) CHECK_FALSE(cache.store(line).displaced);
+  for (const std::uint64_t line : {8, 12}) CHECK_FALSE(cache.load(line).hit);
+  CHECK(cache.load(0).hit);
+  const LastLevelCache::Fill fill = cache.load(16);
+  CHECK_FALSE(fill.hit);
+  CHECK(fill.displaced == 4);
+  CHECK_FALSE(cache.store(20).displaced);  // 8 was only read
+  CHECK_FALSE(cache.store(24).displaced);
+  CHECK(cache.load(28).displaced == 0);  // a load left it modified
+}
+
 TEST_CASE("Without DDIO a write goes to DRAM and the cache forgets the line") {
   LastLevelCache cache(small_config(0));
   cache.store(3);

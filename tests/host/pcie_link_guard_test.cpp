@@ -27,6 +27,8 @@ struct GuardedBench {
 
   void add() { guard.add(1, AccessFlags(AccessFlags::kRemoteWrite), frames, 0, 4096); }
   void remove() { guard.remove(1, frames); }
+  void lend() { guard.lend(frame, Bytes(2048), true); }
+  void take_back() { guard.take_back(frame, Bytes(2048), true); }
   test::FakeDevice::Dma& request(bool write, std::uint64_t address,
                                  DmaPurpose purpose = DmaPurpose::kPayload) {
     auto& dma =
@@ -146,6 +148,28 @@ TEST_CASE("A region that goes after a read entered still counts for it") {
   guarded.bench.scheduler.at(kReadEntered + Time::ps(1), call<&GuardedBench::remove>(&guarded));
   guarded.run();
   CHECK(guarded.broken.empty());
+}
+
+TEST_CASE("A frame lands in a buffer that is taken back when it has entered the root complex") {
+  GuardedBench guarded;
+  guarded.lend();
+  guarded.request(true, 0x3000, DmaPurpose::kFrame);
+  guarded.bench.scheduler.at(kWriteEntered, call<&GuardedBench::take_back>(&guarded));
+  guarded.run();
+  CHECK(guarded.broken.empty());
+  std::vector<std::uint8_t> landed(64);
+  guarded.bench.memory.load(PhysicalAddress(0x3000), landed.data(), landed.size());
+  CHECK(landed == test::pattern(64));
+}
+
+TEST_CASE("A frame that comes when its buffer has been taken back is a stray write") {
+  GuardedBench guarded;
+  guarded.lend();
+  guarded.request(true, 0x3000, DmaPurpose::kFrame);
+  guarded.bench.scheduler.at(kWriteEntered - Time::ps(1), call<&GuardedBench::take_back>(&guarded));
+  guarded.run();
+  CHECK(guarded.broken == "stray_write");
+  CHECK(guarded.broken_at == kWriteEntered);
 }
 
 TEST_CASE("The guard is not asked for queues and tables, nor for what says no purpose") {

@@ -88,15 +88,17 @@ TEST_CASE("A sleeping program wakes after interrupt, handler, wake-up and contex
     REQUIRE(s.host.verbs.get_cq_event(task, s.channel) == s.events_cq);
     REQUIRE(s.host.usage.system_calls(CpuPlane::kData) == 1);
     REQUIRE(s.host.usage.context_switches(CpuPlane::kData) == 1);
-    // 300 ns and 1,400 cycles into the handler, 350 for the entry, 1 us to wake, 3,500 to switch.
-    REQUIRE((task.now() - arrival).ps() == (6550_ns).ps());
+    // 300 ns and 1,400 cycles into the handler, 350 for the entry and 600 for waking, 1 us until
+    // the program runs, 3,500 to switch.
+    REQUIRE((task.now() - arrival).ps() == (7150_ns).ps());
+    REQUIRE(s.host.usage.cycles(CpuPlane::kData, CpuCategory::kScheduling) == 4100_cycles);
     // Asleep the core did nothing: the system call and the 210 cycles of arming besides.
     REQUIRE((s.host.core.busy() - busy).ps() ==
-            (700_ns + 1400_ns + 350_ns + 210_ns + 3500_ns).ps());
+            (700_ns + 1400_ns + 350_ns + 600_ns + 210_ns + 3500_ns).ps());
     REQUIRE(s.host.usage.cycles(CpuPlane::kData, CpuCategory::kInterrupt) == 1960_cycles);
     const auto& arm = s.host.nic.mmio.back();
     REQUIRE(arm.offset == 0x20);
-    REQUIRE(arm.at.ps() == (arrival + 300_ns + 1400_ns + 350_ns + 210_ns).ps());
+    REQUIRE(arm.at.ps() == (arrival + 300_ns + 1400_ns + 350_ns + 600_ns + 210_ns).ps());
     REQUIRE(arm.data == ByteVector{0, 0, 0, 1, 0, 0, 0, 1});
     WorkCompletion done;
     REQUIRE(s.host.verbs.poll_cq(task, s.events_cq, &done, 1) == 1);
@@ -218,5 +220,23 @@ TEST_CASE("Moderation of a completion queue changes by command and nothing else 
     REQUIRE(wanted.moderation_period_us == 20);
     REQUIRE(s.host.nic.cq_context(s.events_cq->cqn()).valid);
     REQUIRE(s.host.driver.modify_cq(task, Cqn(99), 1, 1) == Errno::kInvalid);
+  });
+}
+
+TEST_CASE("Each call of the driver is a system call of the control plane") {
+  EventSession s;
+  s.run([&](CpuTask& task) {
+    const auto calls = [&] { return s.host.usage.system_calls(CpuPlane::kControl); };
+    std::uint64_t before = calls();
+    QueuePair* const pair = s.host.verbs.create_qp(task, s.init).value;
+    REQUIRE(calls() == before + 1);
+    s.to_rts(task, pair);
+    REQUIRE(calls() == before + 4);
+    before = calls();
+    const VirtualAddress buffer = *s.host.pages.map(Bytes(4096), PageSize::k4KiB);
+    const auto region = s.host.verbs.reg_mr(task, s.init.pd, buffer, 4096, {});
+    REQUIRE(region.ok());
+    REQUIRE(calls() == before + 1);
+    REQUIRE(s.host.usage.system_calls(CpuPlane::kData) == 0);
   });
 }

@@ -245,6 +245,7 @@ TEST_CASE("a reset gives back the receive buffer of what was kept") {
   BenchOptions options = selective();
   options.nic.port.headroom = Bytes(0);
   options.nic.mac_rx.receive_buffer = Bytes(4096);  // three responses, and not a fourth
+  options.nic.mac_rx.lossy_buffer = Bytes(4096);
   Bench bench(reliable(), options);
   for (int i = 0; i < 4; ++i) {
     bench.read(0, 3 * 1024);

@@ -221,6 +221,7 @@ TEST_CASE("error and reset give back the receive buffer of what was kept") {
   BenchOptions options = selective();
   options.nic.port.headroom = Bytes(0);
   options.nic.mac_rx.receive_buffer = Bytes(4096);  // three packets, and not a fourth
+  options.nic.mac_rx.lossy_buffer = Bytes(4096);
   Bench bench(options);
   for (int i = 0; i < 4; ++i) {
     bench.give({bench.part(101, 8), bench.part(102, 8), bench.part(103, 8)});

@@ -175,6 +175,35 @@ TEST_CASE("a request that is ready goes before a response that is not") {
   CHECK(bench.wire.packets[0]->bth.opcode == Opcode::kWriteMiddle);
 }
 
+TEST_CASE("plain frames and READ responses of a priority share the wire byte by byte") {
+  TxBench bench(BitRate::gbps(100));
+  for (int i = 0; i < 5; ++i) bench.put(Opcode::kReadResponseMiddle, 4096, 0_ns);
+  for (int i = 0; i < 8; ++i) {
+    PacketRef frame = bench.pool.create();
+    TcpHeader header;
+    header.ack = true;
+    frame->become_tcp(header, Bytes(1460), true);
+    bench.mac.enqueue(std::move(frame), 0_ns, MacTx::Queue::kFrame);
+  }
+  bench.scheduler.run_until(10_us);
+  std::string order;
+  for (const PacketRef& packet : bench.wire.packets) order += packet->is_tcp() ? 'f' : 'R';
+  // Frames of 4158 B and of 1518 B.
+  CHECK(order == "RfffRfffRffRR");
+}
+
+TEST_CASE("plain frames share the wire with what RDMA has ready, and gather no claim before") {
+  TxBench bench(BitRate::gbps(100));
+  for (int i = 0; i < 8; ++i) bench.put(Opcode::kWriteMiddle, 4096, 0_ns);
+  PacketRef frame = bench.pool.create();
+  frame->become_tcp(TcpHeader{}, Bytes(100), true);
+  bench.mac.enqueue(std::move(frame), 1_us, MacTx::Queue::kFrame);
+  bench.scheduler.run_until(10_us);
+  // The third WRITE is leaving at 1 us, and the fourth is ahead of the frame by no byte.
+  REQUIRE(bench.wire.packets.size() == 9);
+  CHECK(bench.wire.packets[4]->is_tcp());
+}
+
 TEST_CASE("the port seals the ICRC") {
   TxBench bench(BitRate::gbps(100));
   bench.put(Opcode::kAcknowledge, 0, 0_ns);

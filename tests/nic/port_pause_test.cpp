@@ -39,10 +39,11 @@ struct Parsed : ParsedPacketSink {
 
 /// Both sides of a port of 100 Gb/s; a pause takes effect 100 ns after its last bit.
 struct PortBench {
-  explicit PortBench(const PortConfig& port = config(), Bytes buffer = kFrame * 8)
+  explicit PortBench(const PortConfig& port = config(), Bytes buffer = kFrame * 8,
+                     std::optional<Bytes> lossy = {})
       : tx({scheduler, pool, BitRate::gbps(100), {2, 0, 0, 0, 0, 1}}, {}, port),
         rx({scheduler, clock, tx, {BitRate::gbps(100), 0_ns, 0_ns, kFrame}, "nic.mac_rx"},
-           {buffer, {Cycles(8), Cycles(2)}}, port) {
+           {buffer, {Cycles(8), Cycles(2)}, false, lossy}, port) {
     tx.connect(wire, {}, {});
     rx.connect(requests, responses, notifications);
   }
@@ -141,7 +142,7 @@ TEST_CASE("a lossless packet beyond the headroom ends the run and says what was 
 }
 
 TEST_CASE("a packet of a lossy priority is dropped where headroom begins, and nobody is paused") {
-  PortBench bench;
+  PortBench bench(PortBench::config(), kFrame * 8, kFrame * 4);
   for (int i = 0; i < 6; ++i) bench.arrive_at(10_ns * (i + 1), bench.packet(kLossy));
   bench.scheduler.run_until(1_us);
   CHECK(bench.requests.packets.size() == 4);
@@ -149,6 +150,42 @@ TEST_CASE("a packet of a lossy priority is dropped where headroom begins, and no
   MetricRecorder metrics;
   bench.rx.report(MetricScope(metrics, "port"));
   CHECK(metrics.values.at("port.rx_discards_phy") == 2);
+}
+
+TEST_CASE("lossy priorities take no more than their share, and never keep another paused") {
+  PortBench bench;  // 2 frames for lossy ones, unless told otherwise
+  for (int i = 0; i < 4; ++i) bench.arrive_at(10_ns * (i + 1), bench.packet(kLossy));
+  for (int i = 4; i < 6; ++i) bench.arrive_at(10_ns * (i + 1), bench.packet(kLossless));
+  bench.scheduler.run_until(100_ns);
+  REQUIRE(bench.requests.packets.size() == 4);
+  CHECK(test::metrics_of(bench.rx).at("rx_discards_phy") == 2);
+  CHECK(bench.tx.pause_requester().is_xoff(3));
+  bench.rx.release(*bench.requests.packets[2]);
+  CHECK_FALSE(bench.tx.pause_requester().is_xoff(3));
+  bench.rx.release(*bench.requests.packets[3]);
+  CHECK(bench.rx.occupied() == kFrame * 2);
+}
+
+TEST_CASE("a lossless priority goes on at the latest when it holds nothing") {
+  PortBench bench(PortBench::config(), kFrame * 8, kFrame * 4);
+  for (int i = 0; i < 4; ++i) bench.arrive_at(10_ns * (i + 1), bench.packet(kLossy));
+  for (int i = 4; i < 6; ++i) bench.arrive_at(10_ns * (i + 1), bench.packet(kLossless));
+  bench.scheduler.run_until(100_ns);
+  REQUIRE(bench.requests.packets.size() == 6);
+  bench.rx.release(*bench.requests.packets[4]);
+  CHECK(bench.tx.pause_requester().is_xoff(3));
+  bench.rx.release(*bench.requests.packets[5]);
+  CHECK_FALSE(bench.tx.pause_requester().is_xoff(3));
+  CHECK(bench.rx.occupied() == kFrame * 4);
+}
+
+TEST_CASE("lossy priorities cannot be promised more than headroom leaves") {
+  try {
+    PortBench(PortBench::config(), kFrame * 8, kFrame * 5);
+    FAIL("it was promised");
+  } catch (const ConfigError& error) {
+    CHECK(error.detail().path == "mac_rx.lossy_buffer");
+  }
 }
 
 TEST_CASE("without pausing every priority is lossy") {

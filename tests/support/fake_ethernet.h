@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "host/dma_guard.h"
 #include "host/interrupt_controller.h"
 #include "host/kernel/frame_bytes.h"
 #include "host/memory.h"
@@ -33,8 +34,9 @@ class FakeEthernet : public FakeEthernetQueues {
   std::function<Fate(const Frame&)> fate;
   /// Of the receive queues, in the order of their creation.
   std::function<std::size_t(const FrameHeaders&)> steer;
-  std::vector<abi::EthernetFlowRule> rules;  ///< go before
+  std::map<std::uint32_t, abi::EthernetFlowRule> rules;  ///< by number; go before
   FakeEthernet* peer = nullptr;
+  const DmaGuard* guard = nullptr;  ///< asked for every frame
 
   std::vector<abi::EthernetTransmitDescriptor> sent;  ///< as the driver wrote them
   std::vector<Frame> frames;                          ///< as they left
@@ -51,7 +53,10 @@ class FakeEthernet : public FakeEthernetQueues {
     if (queue.context.direction == abi::EthernetDirection::kTransmit)
       scheduler_.at(scheduler_.now() + read_latency, call<&FakeEthernet::fetch>(this, number));
   }
-  void set_rule(const abi::EthernetFlowRule& rule) override { rules.push_back(rule); }
+  void set_rule(std::uint32_t number, const abi::EthernetFlowRule& rule) override {
+    rules[number] = rule;
+  }
+  bool clear_rule(std::uint32_t number) override { return rules.erase(number) != 0; }
   void arm(std::uint32_t number, std::uint32_t consumer) override {
     Queue& queue = queues_[number];
     queue.armed = true;
@@ -133,6 +138,7 @@ class FakeEthernet : public FakeEthernetQueues {
     for (std::size_t i = 0; i < descriptor.pieces; ++i) {
       const std::size_t at = burst.size();
       burst.resize(at + descriptor.piece[i].bytes);
+      ask_guard(false, descriptor.piece[i].address, descriptor.piece[i].bytes);
       memory_.load(descriptor.piece[i].address, burst.data() + at, descriptor.piece[i].bytes);
     }
     FrameHeaders headers;
@@ -147,6 +153,7 @@ class FakeEthernet : public FakeEthernetQueues {
       FrameHeaders slice = headers;
       slice.tcp = tcp_slice(headers.tcp, at, at + length == headers.payload);
       slice.payload = length;
+      slice.ipv4.identification += static_cast<std::uint16_t>(step == 0 ? 0 : at / step);
       const std::uint8_t* const payload = burst.data() + descriptor.header_bytes + at;
       const std::uint8_t* const tcp = burst.data() + EthernetHeader::kBytes + Ipv4Header::kBytes;
       leave(slice, sums ? tcp_checksum(slice, payload) : tcp_checksum_field(tcp), payload);
@@ -166,10 +173,18 @@ class FakeEthernet : public FakeEthernetQueues {
       scheduler_.at(wire_free_ + wire_latency,
                     call<&FakeEthernet::arrive>(this, frames.size() - 1));
   }
+  void ask_guard(bool write, PhysicalAddress at, std::uint64_t bytes) const {
+    for (std::uint64_t done = 0; guard != nullptr && done != bytes;) {
+      const std::uint64_t part = std::min<std::uint64_t>(bytes - done, 4096);
+      guard->check({write, PhysicalAddress(at.value() + done), Bytes(part), DmaPurpose::kFrame, {}},
+                   scheduler_.now());
+      done += part;
+    }
+  }
   void arrive(std::uint64_t index) { peer->receive(frames[index]); }
 
   std::uint32_t queue_for(const FrameHeaders& headers) const {
-    for (const abi::EthernetFlowRule& rule : rules)
+    for (const auto& [number, rule] : rules)
       if (rule.source == headers.ipv4.source && rule.source_port == headers.tcp.source_port &&
           rule.destination_port == headers.tcp.destination_port)
         return rule.queue;
@@ -198,6 +213,7 @@ class FakeEthernet : public FakeEthernetQueues {
           queue.context.ring, queue.index(queue.consumer++));
       const auto buffer = abi::EthernetReceiveDescriptor::read(image.data());
       const std::size_t n = std::min<std::size_t>(buffer.bytes, frame.size() - at);
+      ask_guard(true, buffer.address, n);
       store(buffer.address, frame.data() + at, n);
       at += n;
       ++entry.descriptors;

@@ -31,7 +31,8 @@ class FakeEthernetQueues {
   virtual void create(std::uint32_t queue, const abi::EthernetQueueContext& context) = 0;
   virtual void doorbell(std::uint32_t queue, std::uint32_t producer) = 0;
   virtual void arm(std::uint32_t queue, std::uint32_t consumer) = 0;
-  virtual void set_rule(const abi::EthernetFlowRule& rule) = 0;
+  virtual void set_rule(std::uint32_t number, const abi::EthernetFlowRule& rule) = 0;
+  virtual bool clear_rule(std::uint32_t number) = 0;
 };
 
 class FakeNic : public MmioPort {
@@ -254,9 +255,14 @@ class FakeNic : public MmioPort {
         return abi::CommandStatus::kOk;
       case abi::CommandOpcode::kSetFlowRule:
         if (ethernet == nullptr) return abi::CommandStatus::kBadOpcode;
-        ethernet->set_rule(abi::EthernetFlowRule::read(
-            load<abi::EthernetFlowRule::kBytes>(entry.mailbox.value()).data()));
+        ethernet->set_rule(entry.object,
+                           abi::EthernetFlowRule::read(
+                               load<abi::EthernetFlowRule::kBytes>(entry.mailbox.value()).data()));
         return abi::CommandStatus::kOk;
+      case abi::CommandOpcode::kClearFlowRule:
+        if (ethernet == nullptr) return abi::CommandStatus::kBadOpcode;
+        return ethernet->clear_rule(entry.object) ? abi::CommandStatus::kOk
+                                                  : abi::CommandStatus::kBadObject;
       case abi::CommandOpcode::kModifyCq:
         moderation[entry.object] =
             abi::CqContext::read(load<abi::CqContext::kBytes>(entry.mailbox.value()).data());

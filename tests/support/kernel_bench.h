@@ -44,6 +44,7 @@ struct KernelHost {
                 {scheduler, memory, frames, nic, interrupts, driver, {&cores[0], &cores[1]}},
                 number) {
     nic.ethernet = &ethernet;
+    ethernet.guard = &guard;
   }
   VirtualAddress map(Bytes bytes, PageSize size = PageSize::k4KiB) {
     return *pages.map(bytes, size);

@@ -216,8 +216,8 @@ TEST_CASE("Frames steered to another core are softirq there, and wake the progra
   CHECK(after[0] - before[0] == Time::ns(static_cast<std::int64_t>(program.count())));
   const Cycles frames = (k.skb + k.page + k.frame + k.merge) * 10;
   const Cycles ack = k.transmit_ack + k.skb + k.transmit + k.doorbell;
-  const Cycles softirq = interrupt.entry + k.poll + frames + k.receive_segment + ack + k.wake +
-                         k.doorbell + k.doorbell * 2;
+  const Cycles softirq = interrupt.entry + k.poll + frames + k.receive_segment + ack +
+                         interrupt.wake + k.doorbell + k.doorbell * 2;
   CHECK(after[1] - before[1] == Time::ns(static_cast<std::int64_t>(softirq.count())));
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("With flow steering frames come to the core of the program that accept
   Counted run(config, kBurst, {}, 1);
   REQUIRE(run.finished);
   REQUIRE(run.bench.b.ethernet.rules.size() == 1);
-  const abi::EthernetFlowRule& rule = run.bench.b.ethernet.rules.front();
+  const abi::EthernetFlowRule& rule = run.bench.b.ethernet.rules.begin()->second;
   CHECK(rule.queue == 3);
   CHECK(rule.source == run.bench.a.address.ip);
   CHECK(rule.destination == run.bench.b.address.ip);
@@ -272,4 +272,205 @@ TEST_CASE("A socket of the control plane takes no time of the data plane on eith
   CHECK(run.bench.a.usage.busy(CpuPlane::kData) == Time());
   CHECK(run.bench.b.usage.busy(CpuPlane::kData) == Time());
   CHECK(run.bench.b.usage.busy(CpuPlane::kControl) > 100_us);
+}
+
+namespace {
+
+/// B listens with so many places; A's programs connect to it, each on a core of its own.
+struct Callers {
+  explicit Callers(const KernelBenchConfig& config = unmoderated()) : bench(config) {}
+  void serve(std::uint32_t backlog, const std::function<void(CpuTask&, TcpListener&)>& body) {
+    bench.start(bench.b.cores[0], [this, backlog, body](CpuTask& task) {
+      bench.b.driver.bring_up(task);
+      bench.b.network.open(task, bench.b.address);
+      listener = &bench.b.network.listen(task, KernelBench::kPort, {}, backlog);
+      body(task, *listener);
+    });
+  }
+  void call(const std::function<void(CpuTask&)>& body) {
+    bench.start(bench.a.cores[0], [this, body](CpuTask& task) {
+      bench.a.driver.bring_up(task);
+      bench.a.network.open(task, bench.a.address);
+      task.sleep_until(1_ms);
+      body(task);
+    });
+  }
+  TcpSocket& connect(CpuTask& task, std::uint16_t port = KernelBench::kPort,
+                     const SocketOptions& options = {}) {
+    return bench.a.network.connect(task, {bench.b.address, port}, options);
+  }
+  KernelBench bench;
+  TcpListener* listener = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("A full backlog drops a SYN without an answer, and its sender tries again") {
+  Callers callers;
+  Time accepted;
+  callers.serve(1, [&](CpuTask& task, TcpListener& listener) {
+    task.sleep_until(500_ms);
+    listener.accept(task);
+    listener.accept(task);
+    accepted = task.now();
+  });
+  callers.call([&](CpuTask& task) {
+    CHECK(callers.connect(task).is_established());
+    CHECK(callers.connect(task).is_established());
+  });
+  REQUIRE(callers.bench.run());
+  CHECK(accepted > Time::s(1));
+  CHECK(accepted < Time::s(1) + 2_ms);
+  auto metrics = metrics_of(callers.bench.b.network);
+  CHECK(metrics["backlog_full"] == 1);
+  CHECK(metrics["resets_sent"] == 0);
+}
+
+TEST_CASE("Two programs that wait for connections of one listener get one each") {
+  Callers callers;
+  std::vector<Time> accepted;
+  callers.serve(128, [&](CpuTask& task, TcpListener& listener) {
+    listener.accept(task);
+    accepted.push_back(task.now());
+  });
+  callers.bench.start(callers.bench.b.cores[1], [&](CpuTask& task) {
+    task.sleep_until(500_us);
+    callers.listener->accept(task);
+    accepted.push_back(task.now());
+  });
+  callers.call([&](CpuTask& task) {
+    callers.connect(task);
+    callers.connect(task);
+  });
+  REQUIRE(callers.bench.run());
+  REQUIRE(accepted.size() == 2);
+  CHECK(accepted[1] < 2_ms);
+}
+
+TEST_CASE("A closed connection's flow rule is taken back, and its number used again") {
+  KernelBenchConfig config = unmoderated();
+  config.kernel.queues = 2;
+  config.kernel.flow_steering = true;
+  Callers callers(config);
+  callers.serve(128, [&](CpuTask& task, TcpListener& listener) {
+    for (int i = 0; i < 2; ++i) {
+      TcpSocket& socket = listener.accept(task);
+      CHECK(callers.bench.b.ethernet.rules.size() == 1);
+      CHECK(callers.bench.b.ethernet.rules.count(0) == 1);
+      socket.close(task);
+      CHECK(callers.bench.b.ethernet.rules.empty());
+    }
+  });
+  callers.call([&](CpuTask& task) {
+    for (int i = 0; i < 2; ++i) {
+      TcpSocket& socket = callers.connect(task);
+      task.sleep_until(task.now() + 100_us);
+      socket.close(task);
+    }
+    CHECK(callers.bench.a.ethernet.rules.empty());
+  });
+  CHECK(callers.bench.run());
+}
+
+TEST_CASE("The IPv4 identification counts a host's packets, those that its NIC cuts too") {
+  Counted run(by_tens(), 3 * kBurst);
+  REQUIRE(run.finished);
+  const auto& frames = run.bench.a.ethernet.frames;
+  CHECK(frames.size() == 32);
+  for (std::size_t i = 0; i < frames.size(); ++i) CHECK(frames[i][18] * 256U + frames[i][19] == i);
+}
+
+TEST_CASE("A port in use is given to no second connection to the same peer") {
+  Callers callers;
+  callers.serve(128, [&](CpuTask& task, TcpListener& listener) {
+    listener.accept(task);
+    listener.accept(task);
+  });
+  callers.call([&](CpuTask& task) {
+    callers.bench.a.network.listen(task, 32770);
+    CHECK(callers.connect(task).port() == 32768);
+    // All others, once around: nobody is there.
+    for (unsigned port = 32769; port <= 60999; ++port) {
+      if (port == 32770) continue;
+      TcpSocket& socket = callers.connect(task, 7);
+      if (socket.port() != port) FAIL("port " << socket.port() << " instead of " << port);
+    }
+    CHECK(callers.connect(task).port() == 32769);
+  });
+  CHECK(callers.bench.run());
+}
+
+TEST_CASE("Beside a data socket, frames of a control socket are the control plane's work") {
+  Callers callers;
+  SocketOptions control;
+  control.plane = CpuPlane::kControl;
+  KernelBench& bench = callers.bench;
+  const VirtualAddress from = KernelBench::filled(bench.a, 100'000);
+  const VirtualAddress to = bench.b.map(Bytes(100'000));
+  constexpr std::uint16_t kOther = 5002;
+  Time data[2];
+  Time was_control;
+  callers.serve(128, [&](CpuTask& task, TcpListener& listener) {
+    TcpListener& other = bench.b.network.listen(task, kOther, control);
+    listener.accept(task);
+    TcpSocket& socket = other.accept(task);
+    task.sleep_until(3_ms);
+    for (int host = 0; host < 2; ++host)
+      data[host] = (host == 0 ? bench.a : bench.b).usage.busy(CpuPlane::kData);
+    was_control = bench.b.usage.busy(CpuPlane::kControl);
+    socket.receive(task, bench.b.pages, to, Bytes(100'000), Amount::kAll);
+  });
+  callers.call([&](CpuTask& task) {
+    callers.connect(task);
+    TcpSocket& socket = callers.connect(task, kOther, control);
+    task.sleep_until(4_ms);
+    socket.send(task, bench.a.pages, from, Bytes(100'000));
+  });
+  REQUIRE(bench.run());
+  CHECK(data[1] > Time());
+  CHECK(bench.a.usage.busy(CpuPlane::kData) == data[0]);
+  CHECK(bench.b.usage.busy(CpuPlane::kData) == data[1]);
+  CHECK(bench.b.usage.busy(CpuPlane::kControl) - was_control > 100_us);
+}
+
+TEST_CASE("Each of two connections' timers at one instant is charged for") {
+  Callers callers;
+  KernelBench& bench = callers.bench;
+  const VirtualAddress from = bench.a.map(Bytes(64));
+  callers.serve(128, [&](CpuTask& task, TcpListener& listener) {
+    listener.accept(task);
+    listener.accept(task);
+    task.sleep_until(5_ms);
+  });
+  bench.b.ethernet.fate = [&](const FakeEthernet::Frame&) {
+    return bench.scheduler.now() < 2_ms ? FakeEthernet::Fate::kArrives : FakeEthernet::Fate::kLost;
+  };
+  std::uint64_t timers = 0;
+  TcpSocket* other = nullptr;
+  callers.call([&](CpuTask& task) {
+    TcpSocket& socket = callers.connect(task);
+    other = &callers.connect(task);
+    task.sleep_until(3_ms);
+    timers = metrics_of(bench.a.network)["timers"];
+    socket.send(task, bench.a.pages, from, Bytes(64));
+    task.sleep_until(220_ms);
+    timers = metrics_of(bench.a.network)["timers"] - timers;
+  });
+  // At the same time on the other core.
+  bench.start(bench.a.cores[1], [&](CpuTask& task) {
+    task.sleep_until(3_ms);
+    other->send(task, bench.a.pages, from, Bytes(64));
+  });
+  bench.scheduler.run_until(250_ms);
+  CHECK(timers == 2);
+}
+
+TEST_CASE("Softirq alone on a core waits for nobody") {
+  KernelBenchConfig config = by_tens();
+  config.kernel.first_core = 1;
+  Counted run(config, kBurst);
+  REQUIRE(run.finished);
+  auto metrics = metrics_of(run.bench.b.cores[1]);
+  CHECK(metrics["busy"] > 10'000'000);
+  CHECK(metrics["stalled.other_program"] == 0);
 }

@@ -71,3 +71,43 @@ TEST_CASE("What is not mapped cannot be pinned") {
   CHECK_FALSE(s.store.pin(0, 10, s.pages, VirtualAddress(0x1000)));
   CHECK_FALSE(s.store.has_pinned());
 }
+
+TEST_CASE("Acknowledged pages stay pinned until the NIC has read the frames made of them") {
+  Sends s;
+  const VirtualAddress from = *s.pages.map(Bytes(2 * 4096), PageSize::k4KiB);
+  REQUIRE(s.store.pin(0, 4096, s.pages, from));
+  s.store.frame_made(0, 1448);
+  s.store.frame_made(0, 1448);
+  CHECK(s.store.frame_left(0, 1448) == 0);
+  CHECK(s.store.acknowledge(4096) == 0);
+  CHECK(s.store.has_pinned());
+  CHECK_FALSE(s.pages.unmap(from));
+  CHECK(s.store.frame_left(0, 1448) == 1);
+  CHECK(s.pages.unmap(from));
+}
+
+TEST_CASE("A frame across two sends holds both") {
+  Sends s;
+  const VirtualAddress first = *s.pages.map(Bytes(4096), PageSize::k4KiB);
+  const VirtualAddress second = *s.pages.map(Bytes(4096), PageSize::k4KiB);
+  REQUIRE(s.store.pin(0, 100, s.pages, first));
+  REQUIRE(s.store.pin(100, 100, s.pages, second));
+  s.store.frame_made(50, 100);
+  CHECK(s.store.acknowledge(200) == 0);
+  CHECK(s.store.frame_left(50, 100) == 2);
+}
+
+TEST_CASE("The ring of a connection that is over stays for the NIC and for who copies into it") {
+  Sends s;
+  REQUIRE(s.store.reserve());
+  s.store.frame_made(0, 1000);
+  {
+    const SendStore::Use use(s.store);
+    s.store.release();
+    CHECK(s.frames.kernel_in_use() == Bytes(1 << 20));
+    CHECK(s.store.frame_left(0, 1000) == 0);
+    CHECK(s.frames.kernel_in_use() == Bytes(1 << 20));
+    CHECK(s.store.place(10, 1).bytes == 1);
+  }
+  CHECK(s.frames.kernel_in_use() == Bytes(0));
+}

@@ -69,8 +69,8 @@ Time way_of_small_message() {
   const Cycles copy = Cycles(8) + k.copy_miss;
   const Cycles sender = k.syscall + copy + k.transmit_segment + k.skb + k.transmit + k.doorbell;
   const Time way = 100_ns + 500_ns + 2_us;  // doorbell, DMA of the fake, wire
-  const Cycles softirq =
-      interrupt.entry + k.poll + k.skb + k.page + k.frame + k.merge + k.receive_segment + k.wake;
+  const Cycles softirq = interrupt.entry + k.poll + k.skb + k.page + k.frame + k.merge +
+                         k.receive_segment + interrupt.wake;
   // In the receive buffer the 64 B stand behind 66 B of headers, so across two lines.
   const Cycles reader = interrupt.context_switch + copy + k.copy_miss;
   const Cycles cycles = sender + softirq + reader;
@@ -108,6 +108,41 @@ TEST_CASE("Each side copies each byte once, and each call counts one copy") {
   CHECK(transfer.bench.b.usage.copies() == 1);
   CHECK(transfer.bench.a.usage.copied() == Bytes(1'000'000));
   CHECK(transfer.bench.b.usage.copied() == Bytes(1'000'000));
+}
+
+TEST_CASE("Each line that a copy reads or writes crosses the memory bus once") {
+  KernelBenchConfig config = unmoderated();
+  config.kernel.mtu = Bytes(1408 + 52);  // segments of 22 lines
+  Transfer transfer(14'080, config);
+  REQUIRE(transfer.arrived());
+  const MemoryBus& a = transfer.bench.a.memory.bus();
+  const MemoryBus& b = transfer.bench.b.memory.bus();
+  CHECK(a.crossed(BusUse::kCopyRead) == Bytes(14'080));
+  CHECK(a.crossed(BusUse::kCopyWrite) == Bytes(14'080));
+  // Behind 66 B of headers a segment lies across one more.
+  CHECK(b.crossed(BusUse::kCopyRead) == Bytes(14'080 + 10 * 64));
+  CHECK(b.crossed(BusUse::kCopyWrite) == Bytes(14'080));
+}
+
+TEST_CASE("With a cache what a sender copied into kernel memory is still there for its DMA") {
+  KernelBenchConfig config = unmoderated();
+  config.memory.cache.size = 1_MiB;
+  Transfer transfer(14'080, config);
+  REQUIRE(transfer.arrived());
+  Memory& memory = transfer.bench.a.memory;
+  CHECK(memory.bus().crossed(BusUse::kCopyRead) == Bytes(14'080));
+  CHECK(memory.bus().crossed(BusUse::kCopyWrite) == Bytes());
+  const PhysicalAddress user = *transfer.bench.a.pages.translate(transfer.from);
+  CHECK(memory.cache()->read(user.value() / 64));
+}
+
+TEST_CASE("Copies that share a slow memory take the time of its bandwidth") {
+  KernelBenchConfig config = unmoderated();
+  config.memory.bandwidth = BitRate::gbps(1);  // a line in 512 ns
+  config.memory.shared_with_copies = true;
+  Transfer transfer(14'080, config);
+  REQUIRE(transfer.arrived());
+  CHECK(transfer.bench.a.usage.time(CpuPlane::kData, CpuCategory::kCopying) == 512_ns * 440);
 }
 
 TEST_CASE("A transfer that loses every fiftieth frame arrives byte for byte") {
@@ -261,4 +296,112 @@ TEST_CASE("An address that is not mapped is refused, and nothing is sent") {
         CHECK(socket.receive(task, bench.b.pages, to, Bytes(8)).value == Bytes(0));
       });
   CHECK(bench.run());
+}
+
+TEST_CASE("A poller whose frames come by another ring leaves the first to softirq") {
+  KernelBenchConfig config = unmoderated();
+  config.kernel.queues = 2;
+  KernelBench bench(config);
+  std::size_t queue = 0;
+  bench.b.ethernet.steer = [&](const FrameHeaders&) { return queue; };
+  const VirtualAddress from = bench.a.map(Bytes(64));
+  const VirtualAddress to = bench.b.map(Bytes(64));
+  SocketOptions options;
+  options.busy_poll = options.nodelay = true;
+  std::vector<Time> came;
+  bench.connect(
+      [&](CpuTask& task, TcpSocket& socket) {
+        for (int i = 0; i < 3; ++i) {
+          task.sleep_until(Time::ms(3 + i));
+          queue = i == 1 ? 1 : 0;
+          socket.send(task, bench.a.pages, from, Bytes(64));
+        }
+      },
+      [&](CpuTask& task, TcpSocket& socket) {
+        for (int i = 0; i < 3; ++i) {
+          socket.receive(task, bench.b.pages, to, Bytes(64), Amount::kAll);
+          came.push_back(task.now() - Time::ms(3 + i));
+        }
+      },
+      options);
+  REQUIRE(bench.run());
+  REQUIRE(came.size() == 3);
+  // The third comes by the ring that was polled first and has been softirq's again since.
+  CHECK(came[2] < 40_us);
+}
+
+TEST_CASE("Pages of a reset connection stay pinned until the NIC has read its frames") {
+  SocketOptions options;
+  options.zero_copy = options.nodelay = true;
+  KernelBench bench;
+  const VirtualAddress first = bench.a.map(Bytes(64));
+  const VirtualAddress second = bench.a.map(Bytes(8192));
+  Time failed;
+  Time free;
+  bench.connect(
+      [&](CpuTask& task, TcpSocket& socket) {
+        socket.send(task, bench.a.pages, first, Bytes(64));
+        task.sleep_until(Time::ms(2) + 500_us);
+        bench.a.ethernet.read_latency = 5_ms;
+        socket.send(task, bench.a.pages, second, Bytes(8192));
+        const VirtualAddress to = bench.a.map(Bytes(8));
+        CHECK(socket.receive(task, bench.a.pages, to, Bytes(8)).value == Bytes(0));
+        CHECK(socket.failure() == TcpFailure::kReset);
+        failed = task.now();
+        CHECK_FALSE(bench.a.pages.unmap(second));
+        socket.await_pages(task);
+        free = task.now();
+        CHECK(bench.a.pages.unmap(second));
+      },
+      [&](CpuTask& task, TcpSocket& socket) {
+        task.sleep_until(Time::ms(3));
+        socket.close(task);
+      },
+      options);
+  REQUIRE(bench.run());
+  CHECK(failed < 4_ms);
+  CHECK(free > 7_ms);
+}
+
+TEST_CASE("A reset while a program copies ends its call, and leaves no memory behind") {
+  KernelBench bench;
+  constexpr std::size_t kBytes = 4'000'000;
+  const VirtualAddress from = bench.a.map(Bytes(kBytes));
+  const Bytes before = bench.a.frames.kernel_in_use();
+  Bytes open;
+  Bytes sent(kBytes);
+  bench.connect(
+      [&](CpuTask& task, TcpSocket& socket) {
+        open = bench.a.frames.kernel_in_use();
+        sent = socket.send(task, bench.a.pages, from, Bytes(kBytes)).value;
+        CHECK(socket.failure() == TcpFailure::kReset);
+        task.sleep_until(Time::ms(20));
+      },
+      [&](CpuTask& task, TcpSocket& socket) {
+        task.sleep_until(Time::ms(2) + 100_us);
+        socket.close(task);
+      });
+  REQUIRE(bench.run());
+  CHECK(before < open);
+  CHECK(sent > Bytes(0));
+  CHECK(sent < Bytes(kBytes));
+  CHECK(bench.a.frames.kernel_in_use() == open);
+}
+
+TEST_CASE("A socket closed with data unread resets its peer") {
+  KernelBench bench;
+  const VirtualAddress from = bench.a.map(Bytes(64));
+  bench.connect(
+      [&](CpuTask& task, TcpSocket& socket) {
+        socket.send(task, bench.a.pages, from, Bytes(64));
+        CHECK(socket.receive(task, bench.a.pages, from, Bytes(64)).value == Bytes(0));
+        CHECK(socket.failure() == TcpFailure::kReset);
+        CHECK(socket.send(task, bench.a.pages, from, Bytes(64)).value == Bytes(0));
+      },
+      [&](CpuTask& task, TcpSocket& socket) {
+        task.sleep_until(Time::ms(3));
+        socket.close(task);
+        CHECK(socket.failure() == TcpFailure::kAborted);
+      });
+  REQUIRE(bench.run());
 }

@@ -104,6 +104,9 @@ TEST_CASE("A SYN that is lost is sent again after the initial timeout, which dou
   check_lines(bench, {"0 A S 0+0 lost", "1000000 A S 0+0 lost", "3000000 A S 0+0",
                       "3000010 B S. 0+0 ack 1", "3000020 A . 1+0 ack 1"});
   CHECK_FALSE(bench.a.connection.sender().rtt().has_sample());
+  // The network may be full: one segment to begin with. B saw no loss.
+  CHECK(bench.a.connection.sender().congestion().window() == 1000);
+  CHECK(bench.b.connection.sender().congestion().window() == 10'000);
 }
 
 TEST_CASE("Nobody answers: a connection that was asked for fails in the end") {
@@ -342,4 +345,59 @@ TEST_CASE("A segment from before the sequence numbers wrapped is told by its tim
   old.header.timestamp = 1100;
   bench.b.receive(old, data);
   CHECK(bench.b.connection.received() == 104);
+}
+
+TEST_CASE("A FIN that is sent again begins TIME-WAIT anew") {
+  Scheduler scheduler("scheduler");
+  TcpBenchConfig config = plain_tcp();
+  config.a.time_wait = Time::ms(300);
+  TcpBench bench(scheduler, config);
+  bench.establish();
+  unsigned acks = 0;
+  bench.policy = [&](const TcpEnd& from, const TcpSegment& segment) {
+    TcpFate fate;
+    fate.lost = from.name == 'A' && !segment.header.fin && acks++ == 0;
+    return fate;
+  };
+  bench.b.reads = false;
+  scheduler.hold();
+  bench.a.connection.close();
+  bench.run(50_us);
+  bench.b.connection.close();
+  // Its FIN comes at 60 us, and, as the answer is lost, again at 200,060 us.
+  bench.run(500_ms);
+  CHECK(bench.a.connection.state() == TcpState::kTimeWait);
+  bench.run(100_us);
+  CHECK(bench.a.connection.state() == TcpState::kClosed);
+}
+
+TEST_CASE("Who leaves with data unread resets the connection") {
+  Scheduler scheduler("scheduler");
+  TcpBench bench(scheduler, plain_tcp());
+  bench.establish();
+  bench.b.reads = false;
+  bench.a.write(1000);
+  bench.run(20_us);
+  bench.b.connection.leave();
+  bench.run();
+  check_lines(bench, {"0 A P. 1+1000 ack 1", "20 B R 1+0"});
+  CHECK(bench.a.failure == "reset by the peer");
+  CHECK(bench.b.failure == "closed with data that nobody reads");
+}
+
+TEST_CASE("Data for who has left reset the connection, and what he sent arrives before") {
+  Scheduler scheduler("scheduler");
+  TcpBench bench(scheduler, plain_tcp());
+  bench.establish();
+  bench.b.write(500);
+  bench.b.connection.leave();
+  bench.run();
+  CHECK(bench.a.connection.at_end());
+  bench.a.write(1000);
+  bench.run();
+  check_lines(bench, {"0 B P. 1+500 ack 1", "0 B F. 501+0 ack 1", "10 A . 1+0 ack 502",
+                      "20 A P. 1+1000 ack 502", "30 B R 502+0"});
+  CHECK(bench.a.connection.consumed() == 500);
+  CHECK(bench.a.failure == "reset by the peer");
+  CHECK(bench.b.failure == "closed with data that nobody reads");
 }

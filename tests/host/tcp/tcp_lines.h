@@ -13,10 +13,11 @@ namespace rnicsim::test {
 
 using Lines = std::vector<std::string>;
 
-/// Segments of 1000 B, no timestamps, Reno, 10 us each way.
+/// Segments of 1000 B, no timestamps, no tail loss probes, Reno, 10 us each way.
 inline TcpBenchConfig plain_tcp() {
   TcpBenchConfig config;
   config.a.timestamps = config.b.timestamps = false;
+  config.a.tail_loss_probe = config.b.tail_loss_probe = false;
   config.a.algorithm = config.b.algorithm = TcpAlgorithm::kReno;
   config.a_ends.mss = config.b_ends.mss = 1000;
   return config;

@@ -224,3 +224,24 @@ TEST_CASE("After idle time the window is the initial one") {
     CHECK(bench.a.connection.sender().congestion().window() == (shrinks ? 10'000 : grown));
   }
 }
+
+TEST_CASE("What came out of order is told before data leave that would carry the acknowledgement") {
+  Scheduler scheduler("scheduler");
+  TcpBenchConfig config = plain_tcp();
+  config.a.ack_every = 1000;
+  TcpBench bench(scheduler, config);
+  bench.establish();
+  bench.policy = lose_once('A', {1});
+  bench.b.write(12'000);
+  bench.run(12_us);
+  // These acknowledge all that B has in flight, so that it has room for more.
+  bench.a.write(3000);
+  bench.run(11_us);
+  check_lines(bench, {"0 B . 1+1000 ack 1", "0 B . 1001+1000 ack 1", "0 B . 2001+1000 ack 1",
+                      "0 B . 3001+1000 ack 1", "0 B . 4001+1000 ack 1", "0 B . 5001+1000 ack 1",
+                      "0 B . 6001+1000 ack 1", "0 B . 7001+1000 ack 1", "0 B . 8001+1000 ack 1",
+                      "0 B . 9001+1000 ack 1", "12 A . 1+1000 ack 10001 lost",
+                      "12 A . 1001+1000 ack 10001", "12 A P. 2001+1000 ack 10001",
+                      "22 B . 10001+0 ack 1 [1001..2001)", "22 B . 10001+1000 ack 1",
+                      "22 B P. 11001+1000 ack 1", "22 B . 12001+0 ack 1 [1001..3001)"});
+}

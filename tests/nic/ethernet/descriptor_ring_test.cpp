@@ -93,3 +93,25 @@ TEST_CASE("what a ring asked for before it was closed does not appear in the nex
   CHECK(bench.ring.here() == 2);
   CHECK(bench.ring.at(1)[0] == 1);
 }
+
+TEST_CASE("more are brought than whole reads allow if those that are here are not enough") {
+  Bench bench;
+  bench.ring.produced(70);
+  bench.run();
+  bench.ring.take(10);
+  bench.run();
+  REQUIRE(bench.ring.here() == 54);  // 6 are posted, a read of 16 has no room
+  CHECK(bench.ring.bring_more());
+  bench.run();
+  CHECK(bench.reads().back() == std::make_pair(std::uint64_t{64}, 6U));
+  CHECK(bench.ring.here() == 60);
+  CHECK_FALSE(bench.ring.bring_more());
+}
+
+TEST_CASE("no more are brought than can be here") {
+  Bench bench;
+  bench.ring.produced(100);
+  bench.run();
+  CHECK_FALSE(bench.ring.bring_more());
+  CHECK(bench.ring.here() == DescriptorRing::kHeld);
+}

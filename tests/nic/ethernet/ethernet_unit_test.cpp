@@ -5,19 +5,18 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/support/ethernet_driver.h"
+#include "tests/support/ethernet_bench.h"
 #include "tests/support/own_process.h"
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
 using test::BenchOptions;
-using test::EthernetDriver;
+using Bench = test::EthernetBench;
 using test::EthernetOptions;
 using test::kReadLatency;
 using test::kWriteLatency;
 using test::pattern;
 using test::segment_headers;
-using test::TwoNics;
 using Bytestring = std::vector<std::uint8_t>;
 
 namespace {
@@ -31,37 +30,6 @@ constexpr std::uint8_t kSignaled = abi::EthernetTransmitDescriptor::kSignaled;
 constexpr std::uint32_t kBurst = 64 * 1024;
 constexpr std::uint32_t kMss = 1460;
 constexpr std::uint32_t kSegments = 45;  // of kBurst: 44 whole ones and 1296 B
-
-/// A sends by queue 0, B receives by queue 1.
-struct Bench : TwoNics {
-  explicit Bench(const EthernetOptions& receive = {}, std::uint32_t posted = 64,
-                 const BenchOptions& options = {})
-      : TwoNics(options) {
-    sender.add_transmit(0);
-    receiver.add_receive(1, posted, receive);
-    clear_logs();
-  }
-  void clear_logs() {
-    a.memory.log.clear();
-    b.memory.log.clear();
-  }
-  void send(const SegmentHeaders& headers, const Bytestring& payload, std::uint8_t flags,
-            std::uint16_t segment_size = 0) {
-    sender.post(0, headers, payload, flags, segment_size);
-    sender.ring(0);
-    run();
-  }
-  Bytestring received_payload() {
-    Bytestring all;
-    for (const test::ReceivedFrame& frame : receiver.received(1)) {
-      const Bytestring part = frame.payload();
-      all.insert(all.end(), part.begin(), part.end());
-    }
-    return all;
-  }
-  EthernetDriver sender{a};
-  EthernetDriver receiver{b};
-};
 
 EthernetOptions merging() {
   EthernetOptions options;
@@ -295,23 +263,6 @@ TEST_CASE("a flow goes to the queue of its rule") {
   const auto ruled = bench.receiver.received(2);
   REQUIRE(ruled.size() == 1);
   CHECK(ruled[0].completion.hash == flow_hash({rule.source, rule.destination, 40000, 5001}));
-}
-
-TEST_CASE("a queue that is destroyed under way ends cleanly, and can be made again") {
-  Bench bench;
-  bench.sender.post(0, segment_headers(0, 1, 0), pattern(kBurst), kSegment | kSignaled, kMss);
-  bench.sender.ring(0);
-  bench.a.driver.must(abi::CommandOpcode::kDestroyEthernetQueue, 0);
-  CHECK(bench.a.driver.command(abi::CommandOpcode::kDestroyEthernetQueue, 0) ==
-        abi::CommandStatus::kBadObject);
-  bench.b.driver.must(abi::CommandOpcode::kDestroyEthernetQueue, 1);
-  CHECK(bench.a.nic.idle());
-  CHECK(bench.b.nic.idle());
-  bench.sender.add_transmit(0);
-  bench.receiver.add_receive(1, 4);
-  bench.send(segment_headers(0, 1, 100), pattern(100), kChecksum | kSignaled);
-  CHECK(bench.received_payload() == pattern(100));
-  CHECK(bench.sender.sent(0) == std::vector<std::uint32_t>{1});
 }
 
 TEST_CASE("a queue needs a number that is free and a ring that the NIC can keep") {
