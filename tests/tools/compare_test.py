@@ -148,12 +148,14 @@ class Compare(unittest.TestCase):
                          [cell["text"] for table in document["tables"] for row in table["rows"]
                           for cell in row["cells"]])
         page = (self.out / "comparison.html").read_text()
-        self.assertNotRegex(page, r'(src|href)="|@import|url\(|fetch\(|XMLHttpRequest')
+        self.assertEqual(
+            re.findall(r'(?:src|href)=["\']|@import|url\(|fetch\(|XMLHttpRequest', page), [])
 
     @unittest.skipUnless(BROWSER, "no browser here")
     def test_a_browser_draws_tables_and_charts(self):
         page = self.out / "page.html"
-        scenario = dict(SCENARIO, title="</script> of nobody", compare=LAYOUT)
+        scenario = json.loads(json.dumps(dict(SCENARIO, compare=LAYOUT)))
+        scenario["compare"]["tables"][0]["title"] = "</script> of nobody"
         scenario["compare"]["tables"][0]["rows"].append(
             {"group": "CPU", "chart": "stack", "title": "polling",
              "metric": "host.B.cpu.data.polling"})
@@ -164,12 +166,11 @@ class Compare(unittest.TestCase):
                                 capture_output=True, text=True, timeout=120, check=True)
         self.assertNotRegex(looked.stderr, r"CONSOLE.*(Error|error)")
         dom = looked.stdout
-        self.assertRegex(dom, r'<html[^>]* data-charts="2"')
+        self.assertIn(' data-charts="2"', re.search(r"<html[^>]*>", dom)[0])
         self.assertEqual(re.findall(r'<canvas[^>]*aria-label="([^"]*)"', dom), ["CPU", "payload"])
         self.assertEqual(len(re.findall("<tbody>", dom)), 2)
-        self.assertIn(">no, it sleeps</td>", dom)
-        self.assertIn(">Who works</th>", dom)
-        self.assertIn(">At the target</h2>", dom)
+        for shown in (">no, it sleeps</td>", ">Who works</th>", ">&lt;/script&gt; of nobody</h2>"):
+            self.assertTrue(shown in dom, shown)
 
 
 if __name__ == "__main__":
