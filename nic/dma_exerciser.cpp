@@ -27,7 +27,8 @@ DmaExerciser::DmaExerciser(const sc_core::sc_module_name& name, Scheduler& sched
       scheduler_(scheduler),
       config_(config),
       max_read_request_(max_read_request),
-      endpoint_(scheduler, config.pcie, max_read_request, this->name()) {
+      endpoint_(scheduler, config.pcie, max_read_request, this->name()),
+      rings_(scheduler, endpoint_, config.pcie.tags) {
   bar.bind(*this);
 }
 
@@ -40,7 +41,12 @@ tlm::tlm_sync_enum DmaExerciser::nb_transport_fw(tlm::tlm_generic_payload& paylo
 void DmaExerciser::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& /*delay*/) {
   if (payload.is_read()) std::fill_n(payload.get_data_ptr(), payload.get_data_length(), 0);
   payload.set_response_status(tlm::TLM_OK_RESPONSE);
-  if (payload.is_write() && stored_) stored_();
+  if (!payload.is_write()) return;
+  if (rings_.is_running())
+    rings_.tail_stored(
+        static_cast<RingExerciser::Direction>(payload.get_address() / kRegisterStride));
+  else if (stored_)
+    stored_();
 }
 
 Time DmaExerciser::staging() const {
@@ -57,11 +63,20 @@ void DmaExerciser::transfer(bool write, PhysicalAddress address, Callback done) 
   endpoint_.submit(std::move(request));
 }
 
-void DmaExerciser::run(Job job, Callback done) {
-  if (done_)
+void DmaExerciser::refuse_overlap() const {
+  if (done_ || rings_.is_running())
     throw InvariantBroken(name(), scheduler_.now(),
                           "two workloads use the exerciser at a time; let one `start` later",
                           "overlap");
+}
+
+void DmaExerciser::run_rings(RingExerciser::Job job, Callback done) {
+  refuse_overlap();
+  rings_.run(std::move(job), done);
+}
+
+void DmaExerciser::run(Job job, Callback done) {
+  refuse_overlap();
   job_ = std::move(job);
   done_ = done;
   outcome_ = {};

@@ -12,6 +12,8 @@
 //   kReadLatency       one read at a time, from its issue until its data are there
 //   kWriteReadLatency  one write and then a read of the same bytes; the read pushes the write ahead
 //
+// It also plays the descriptor rings of a NIC (ring_exerciser), past the DMA engine.
+//
 // Room: one slot for each max_read_request of a transfer, held until its data are staged; as many
 // slots as tags. Connects to: a PCIe link as a NIC does, `dma` its bus master and `bar` a BAR whose
 // registers read as zeros. Moves no bytes of its own (all transfers are elided); memory counts
@@ -31,6 +33,7 @@
 #include "model/scheduler.h"
 #include "model/units.h"
 #include "nic/pcie_endpoint.h"
+#include "nic/ring_exerciser.h"
 
 namespace rnicsim {
 
@@ -68,6 +71,16 @@ class DmaExerciser : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   /// violation, if another job is under way.
   void run(Job job, Callback done);
   const Outcome& outcome() const { return outcome_; }
+  /// Likewise with descriptor rings.
+  void run_rings(RingExerciser::Job job, Callback done);
+  const RingExerciser& rings() const { return rings_; }
+  /// The register that a ring's tail is stored to; heads are loaded from the next one.
+  static constexpr std::uint64_t tail_register(RingExerciser::Direction ring) {
+    return std::uint64_t{ring} * kRegisterStride;
+  }
+  static constexpr std::uint64_t head_register(RingExerciser::Direction ring) {
+    return tail_register(ring) + RingExerciser::kPointerBytes;
+  }
 
   /// Who is told of every store to its BAR, when it is there.
   void on_store(Callback callback) { stored_ = callback; }
@@ -82,6 +95,9 @@ class DmaExerciser : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi&) override { return false; }
   unsigned transport_dbg(tlm::tlm_generic_payload&) override { return 0; }
 
+  static constexpr std::uint64_t kRegisterStride = 8;
+
+  void refuse_overlap() const;
   bool measures_latency() const {
     return job_.kind == Kind::kReadLatency || job_.kind == Kind::kWriteReadLatency;
   }
@@ -111,6 +127,7 @@ class DmaExerciser : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   DmaExerciserConfig config_;
   Bytes max_read_request_;
   PcieEndpoint endpoint_;
+  RingExerciser rings_;
   Job job_;
   Callback done_;
   Callback stored_;

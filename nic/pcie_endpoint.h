@@ -7,12 +7,13 @@
 // FIFO per engine with turns among them, pooled payloads. Each FIFO is bounded by what feeds it:
 // payload reads by the transmit buffers, table and queue reads by miss registers and outstanding
 // fetches, writes by the windows of responder and completer, the queues of CQE writer and event
-// queue, and one write-back a miss. Connects to: a TLM-2.0 initiator socket. Accepts every answer
-// of the base protocol (ACCEPTED, UPDATED with END_REQ or BEGIN_RESP, COMPLETED; END_REQ and bare
-// BEGIN_RESP on the backward path), obeys request exclusion, answers BEGIN_RESP with COMPLETED,
-// never calls b_transport. Approximates: a read waits until all its tags and all its buffer are
-// free; real endpoints issue its TLPs one by one (when tags limit, up to one request less is in
-// flight, 4 KiB of tags x max_read_request). A tag is held until the request's last completion.
+// queue, one write-back a miss, and for plain frames by the port's receive buffer. Connects to: a
+// TLM-2.0 initiator socket. Accepts every answer of the base protocol (ACCEPTED, UPDATED with
+// END_REQ or BEGIN_RESP, COMPLETED; END_REQ and bare BEGIN_RESP on the backward path), obeys
+// request exclusion, answers BEGIN_RESP with COMPLETED, never calls b_transport. Approximates: a
+// read waits until all its tags and all its buffer are free; real endpoints issue its TLPs one by
+// one (when tags limit, up to one request less is in flight, 4 KiB of tags x max_read_request). A
+// tag is held until the request's last completion.
 #pragma once
 
 #include <array>

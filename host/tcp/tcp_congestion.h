@@ -9,7 +9,7 @@
 //
 // Growth counts bytes, so that one acknowledgement of many segments counts like many of one.
 // The caller (tcp_sender) calls grow() only if the window was what held it back, never during
-// recovery, nor for an acknowledgement that echoes a mark.
+// recovery, nor for an acknowledgement that echoes a mark or of what was in flight when one cut.
 #pragma once
 
 #include <cstdint>

@@ -116,7 +116,7 @@ void TcpSender::settle(std::uint64_t bytes, std::uint64_t flight) {
     return;
   }
   if (state_ == State::kLoss && over) state_ = State::kOpen;
-  if (was_limited(flight)) congestion_->grow(news);
+  if (was_limited(flight) && una_ > cut_end_) congestion_->grow(news);
 }
 
 /// The window, and nothing else, held data back before this acknowledgement.
@@ -165,7 +165,7 @@ void TcpSender::react_to_mark() {
   if (!terms_.ecn || state_ != State::kOpen || una_ <= mark_end_) return;
   ++marks_;
   congestion_->cut(TcpCongestion::Cause::kMark, in_flight(), scheduler_.now());
-  mark_end_ = high_;
+  mark_end_ = cut_end_ = high_;
   cwr_ = true;
 }
 

@@ -19,7 +19,8 @@
 // SACK tells of it, everything before it was sent two round trips earlier and is lost (what RACK
 // would say); if it repaired a loss itself, the window pays for that once it is known.
 //
-// ECN (RFC 3168): an echo cuts the window once a window; the next new data says so by CWR.
+// ECN (RFC 3168): an echo cuts the window once a window; the next new data says so by CWR. What was
+// in flight at the cut does not make the window grow again, as in Linux (its state CWR).
 //
 // Left out: RACK, proportional rate reduction, undoing a needless recovery,
 // adapting to reordering, pacing.
@@ -106,6 +107,8 @@ class TcpSender {
   const TcpCongestion& congestion() const { return *congestion_; }
   const RttEstimator& rtt() const { return rtt_; }
   bool in_recovery() const { return state_ != State::kOpen; }
+  /// What is sent again is so for a timeout.
+  bool has_timed_out() const { return state_ == State::kLoss; }
   /// What is thought to be on the network, in bytes.
   std::uint64_t pipe() const;
   void report(const MetricScope& scope) const;
@@ -183,6 +186,7 @@ class TcpSender {
   bool rescued_ = false;
   std::uint32_t timeouts_in_row_ = 0;
   std::uint64_t mark_end_ = 0;  ///< marks count again when this is acknowledged
+  std::uint64_t cut_end_ = 0;   ///< and the window that a mark has cut may grow again
   bool cwr_ = false;
 
   std::uint64_t sent_bytes_ = 0;

@@ -130,22 +130,20 @@ void EthernetReceiver::write_frames(std::uint32_t number) {
 /// Of the queue's oldest frame, which is too long for the buffers: so many segments as they take;
 /// if they do not even take its first that one is dropped. The rest is the oldest then.
 void EthernetReceiver::write_first_part(std::uint32_t number, Queue& queue) {
-  Frame frame = queue.frames.front();
-  std::uint32_t packets = frame.packets;
-  std::uint32_t buffers = 0;
-  Frame part;
-  while (buffers == 0 && --packets != 0) {
-    part = part_of(queue, 0, packets);
-    buffers = buffers_for(queue, part.bytes());
+  const std::uint32_t all = queue.frames.front().packets;
+  std::uint32_t fit = 0;
+  std::uint64_t bytes = queue.frames.front().headers.bytes();
+  for (; fit != all; ++fit) {
+    bytes += queue.packets.at(fit)->payload_length.count();
+    if (buffers_for(queue, static_cast<std::uint32_t>(bytes)) == 0) break;
   }
-  if (frame.packets > 1) {
-    const std::uint32_t first = std::max(packets, 1U);
-    queue.frames.front() = part_of(queue, first, frame.packets - first);
-  } else {
+  const Frame part = part_of(queue, 0, std::max(fit, 1U));
+  if (part.packets != all)
+    queue.frames.front() = part_of(queue, part.packets, all - part.packets);
+  else
     queue.frames.pop();
-  }
-  if (buffers != 0) {
-    write(number, queue, part, buffers);
+  if (fit != 0) {
+    write(number, queue, part, buffers_for(queue, part.bytes()));
   } else {
     ++out_of_buffer_;
     drop(queue, 1);
@@ -200,6 +198,7 @@ void EthernetReceiver::write(std::uint32_t number, Queue& queue, const Frame& fr
   write.queue = number;
   write.pending = 0;
   write.packets = frame.packets;
+  write.payload = frame.payload;
   write.begin = w_.scheduler.now();
   write.entry = {};
   write.entry.bytes = frame.bytes();
@@ -266,8 +265,10 @@ void EthernetReceiver::written(std::uint64_t number) {
   while (!writes_.empty() && writes_.front().pending == 0) {
     const Write write = writes_.take();
     ++first_write_;
-    w_.probe(w_.scheduler.now(), ProbeKind::kFrameWritten, {}, written_.front()->id,
-             static_cast<std::uint64_t>(write.begin.ps()), write.entry.bytes);
+    if (w_.probe.on())
+      w_.probe(w_.scheduler.now(), ProbeKind::kFrameWritten, {}, written_.front()->id,
+               static_cast<std::uint64_t>(write.begin.ps()), write.entry.bytes,
+               written_.front()->tcp().mark(write.payload));
     for (std::uint32_t i = 0; i < write.packets; ++i) {
       w_.mac.release(*written_.front());
       written_.pop();

@@ -19,7 +19,10 @@ constexpr PcieBenchOperation kOperations[] = {PcieBenchOperation::kRead,
                                               PcieBenchOperation::kReadWrite,
                                               PcieBenchOperation::kLatencyRead,
                                               PcieBenchOperation::kLatencyWriteRead,
-                                              PcieBenchOperation::kLatencyStore};
+                                              PcieBenchOperation::kLatencyStore,
+                                              PcieBenchOperation::kNicTx,
+                                              PcieBenchOperation::kNicRx,
+                                              PcieBenchOperation::kNicBidirectional};
 
 class PcieBenchChecker {
  public:
@@ -36,11 +39,15 @@ class PcieBenchChecker {
     read_bytes(spec_.windows_rule, "windows", range(Bytes(64), Bytes(1ULL << 30)), spec_.windows,
                Bytes(8192));
     const Bytes largest = *std::max_element(spec_.sizes.begin(), spec_.sizes.end());
-    const Bytes unit = PcieBenchPlaces::unit(largest, spec_.offset);
+    Bytes place;
+    for (const PcieBenchOperation operation : spec_.operations)
+      place = std::max(place, PcieBenchWorkload::place_of(operation, largest));
+    const Bytes unit = PcieBenchPlaces::unit(place, spec_.offset);
     for (const Bytes window : spec_.windows)
       if (window < unit)
         fail("windows", to_text(window) + " do not hold a transfer of " + to_text(largest) +
                             " at this offset");
+    check_rings(host);
     const Bytes request = host.config.pcie.max_read_request;
     const std::uint64_t tags = divide_up(largest, request) + (spec_.offset != Bytes() ? 1 : 0);
     if (std::min(host.exerciser->config.pcie.tags, host.config.pcie.max_tags()) < tags)
@@ -66,6 +73,22 @@ class PcieBenchChecker {
   }
 
  private:
+  void check_rings(const HostSpec& host) {
+    if (std::none_of(spec_.operations.begin(), spec_.operations.end(), is_of_rings)) {
+      if (spec_.rings) fail("rings", "belongs to the operations nic_tx, nic_rx, nic_bidirectional");
+      return;
+    }
+    if (!spec_.rings) spec_.rings.emplace();
+    const std::uint32_t most =
+        std::max(spec_.rings->transmit.fetch_every, spec_.rings->receive.fetch_every);
+    const std::uint64_t tags = divide_up(Bytes(most) * RingExerciser::kDescriptorBytes,
+                                         host.config.pcie.max_read_request) +
+                               1;
+    if (std::min(host.exerciser->config.pcie.tags, host.config.pcie.max_tags()) < tags)
+      fail("rings", "a fetch of " + std::to_string(most) + " descriptors needs " +
+                        std::to_string(tags) + " tags, more than the exerciser has");
+  }
+
   [[noreturn]] void fail(const char* key, std::string problem) const {
     fail_check(document_, path_ + '.' + key, std::move(problem));
   }

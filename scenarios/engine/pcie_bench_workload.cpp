@@ -23,6 +23,9 @@ DmaExerciser::Kind kind_of(PcieBenchOperation operation) {
       return DmaExerciser::Kind::kReadLatency;
     case PcieBenchOperation::kLatencyWriteRead:
     case PcieBenchOperation::kLatencyStore:  // no job of the exerciser's
+    case PcieBenchOperation::kNicTx:
+    case PcieBenchOperation::kNicRx:
+    case PcieBenchOperation::kNicBidirectional:
       break;
   }
   return DmaExerciser::Kind::kWriteReadLatency;
@@ -67,6 +70,13 @@ PcieBenchWorkload::PcieBenchWorkload(System& system, const WorkloadSpec& spec,
   system.scheduler().at(spec.start, call<&PcieBenchWorkload::begin>(this));
 }
 
+Bytes PcieBenchWorkload::place_of(PcieBenchOperation operation, Bytes size) {
+  Bytes place = size;
+  if (is_of_rings(operation))
+    for (place = Bytes(2048); place < size;) place = place * 2;
+  return place;
+}
+
 void PcieBenchWorkload::allocate_window() {
   const Bytes largest = *std::max_element(spec_.windows.begin(), spec_.windows.end());
   for (std::uint64_t at = 0; at < largest.count(); at += PcieBenchPlaces::kFrameBytes) {
@@ -75,6 +85,11 @@ void PcieBenchWorkload::allocate_window() {
       throw InvariantBroken("workload." + name_, Time(), "the host has no memory for the window");
     frames_.push_back(*frame);
   }
+  if (!spec_.rings) return;
+  const auto frame = server_.host->frames().allocate_frame(PageSize::k2MiB);
+  if (!frame)
+    throw InvariantBroken("workload." + name_, Time(), "the host has no memory for the rings");
+  rings_ = *frame;
 }
 
 void PcieBenchWorkload::begin() {
@@ -85,6 +100,7 @@ void PcieBenchWorkload::begin() {
     return store();
   }
   prepare_cache(next.window);
+  if (is_of_rings(next.operation)) return begin_rings(next);
   places_ = std::make_unique<PcieBenchPlaces>(frames_, next.size, next.window, spec_.offset,
                                               spec_.random, seed_);
   DmaExerciser::Job job;
@@ -94,6 +110,41 @@ void PcieBenchWorkload::begin() {
   job.count = spec_.count;
   job.next = [this] { return places_->next(); };
   server_.exerciser->run(std::move(job), call<&PcieBenchWorkload::ended>(this));
+}
+
+void PcieBenchWorkload::begin_rings(const Measurement& measurement) {
+  places_ =
+      std::make_unique<PcieBenchPlaces>(frames_, place_of(measurement.operation, measurement.size),
+                                        measurement.window, spec_.offset, spec_.random, seed_);
+  RingExerciser::Job job;
+  if (measurement.operation != PcieBenchOperation::kNicRx)
+    job.rings[RingExerciser::kTransmit] = spec_.rings->transmit;
+  if (measurement.operation != PcieBenchOperation::kNicTx)
+    job.rings[RingExerciser::kReceive] = spec_.rings->receive;
+  job.memory = rings_;
+  job.bytes = static_cast<std::uint32_t>(measurement.size.count());
+  job.count = spec_.count;
+  job.next = [this] { return places_->next(); };
+  job.host = this;
+  server_.exerciser->run_rings(std::move(job), call<&PcieBenchWorkload::rings_ended>(this));
+}
+
+void PcieBenchWorkload::rings_ended() {
+  const RingExerciser::Outcome& outcome = server_.exerciser->rings().outcome();
+  keep({outcome.lasted, {}, outcome.packets});
+}
+
+void PcieBenchWorkload::store_tail(RingExerciser::Direction ring) {
+  constexpr std::uint8_t kZeros[RingExerciser::kPointerBytes] = {};
+  server_.host->exerciser_pcie().mmio().mmio_write(server_.host->scheduler().now(),
+                                                   DmaExerciser::tail_register(ring), kZeros,
+                                                   RingExerciser::kPointerBytes);
+}
+
+void PcieBenchWorkload::load_head(RingExerciser::Direction ring, Callback done) {
+  server_.host->exerciser_pcie().mmio().mmio_read(server_.host->scheduler().now(),
+                                                  DmaExerciser::head_register(ring), head_,
+                                                  RingExerciser::kPointerBytes, done);
 }
 
 void PcieBenchWorkload::prepare_cache(Bytes window) {
@@ -121,17 +172,16 @@ void PcieBenchWorkload::stored() {
   server_.exerciser->on_store({});
   Time sum;
   for (const Time time : store_latencies_) sum += time;
-  keep(sum, std::move(store_latencies_));
+  keep({sum, std::move(store_latencies_), spec_.count});
 }
 
 void PcieBenchWorkload::ended() {
   const DmaExerciser::Outcome& outcome = server_.exerciser->outcome();
-  keep(outcome.lasted, outcome.latencies);
+  keep({outcome.lasted, outcome.latencies, spec_.count});
 }
 
-void PcieBenchWorkload::keep(Time lasted, std::vector<Time> latencies) {
+void PcieBenchWorkload::keep(Result result) {
   const Measurement& measured = plan_[results_.size()];
-  Result result{lasted, std::move(latencies)};
   std::sort(result.latencies.begin(), result.latencies.end());
   results_.push_back(std::move(result));
   if (writes(measured.operation)) written_ += measured.size * spec_.count;
@@ -168,11 +218,11 @@ void PcieBenchWorkload::report_one(MetricSink& sink, const Measurement& measurem
   const std::string path = "workload." + name_ + '.' + name_of_measurement(measurement);
   const std::vector<Time>& times = result.latencies;
   if (times.empty()) {
-    const double rate = static_cast<double>(spec_.count) / result.lasted.as_s();
+    const double rate = static_cast<double>(result.count) / result.lasted.as_s();
     sink.add_real(path + ".bandwidth", rate * static_cast<double>(measurement.size.count()) * 8,
-                  Unit::kBitsPerSecond, "payload bits, of read_write each way");
+                  Unit::kBitsPerSecond, "payload bits, of both ways at a time each way");
     sink.add_real(path + ".transfer_rate", rate, Unit::kPerSecond,
-                  "transfers, of read_write each way");
+                  "transfers, of both ways at a time each way");
     return;
   }
   const MetricScope scope(sink, path + ".latency");

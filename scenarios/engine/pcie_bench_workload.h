@@ -8,7 +8,10 @@
 //   workload.NAME.OPERATION.size_64.window_8192.latency.typical    median; min, p99, p999, max,
 //   average
 //
-// The window is made of 2 MiB frames. The IO-TLB is left as the measurement before left it.
+// Operations of descriptor rings (nic/ring_exerciser) report their bandwidth likewise, without the
+// packets of the beginning; their packets stand in buffers of 2 KiB, as drivers lay them out, or of
+// the next power of two. The window is made of 2 MiB frames. The IO-TLB is left as the measurement
+// before left it.
 #pragma once
 
 #include <memory>
@@ -44,8 +47,11 @@ class PcieBenchPlaces {
   std::uint64_t nth_ = 0;
 };
 
-class PcieBenchWorkload : public Workload {
+class PcieBenchWorkload : public Workload, private RingExerciser::Host {
  public:
+  /// What a place of the window has room for.
+  static Bytes place_of(PcieBenchOperation operation, Bytes size);
+
   PcieBenchWorkload(System& system, const WorkloadSpec& spec, const Scenario& scenario);
 
   bool finished() const override { return results_.size() == plan_.size(); }
@@ -65,14 +71,19 @@ class PcieBenchWorkload : public Workload {
   struct Result {
     Time lasted;
     std::vector<Time> latencies;  ///< ascending; empty: bandwidth was measured
+    std::uint64_t count = 0;      ///< transfers in that time
   };
 
   void allocate_window();
   void begin();
+  void begin_rings(const Measurement& measurement);
+  void rings_ended();
+  void store_tail(RingExerciser::Direction ring) override;
+  void load_head(RingExerciser::Direction ring, Callback done) override;
   void store();
   void stored();
   void ended();
-  void keep(Time lasted, std::vector<Time> latencies);
+  void keep(Result result);
   void prepare_cache(Bytes window);
   std::string name_of_measurement(const Measurement& measurement) const;
   void report_one(MetricSink& sink, const Measurement& measurement, const Result& result) const;
@@ -88,6 +99,8 @@ class PcieBenchWorkload : public Workload {
   std::vector<Time> store_latencies_;  ///< of the measurement under way
   Time store_left_;                    ///< the core
   Bytes written_;
+  PhysicalAddress rings_;  ///< their memory
+  std::uint8_t head_[RingExerciser::kPointerBytes] = {};
 };
 
 }  // namespace rnicsim

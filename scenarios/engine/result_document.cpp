@@ -20,6 +20,7 @@ Json configuration_of(const Scenario& setup) {
   configuration.erase("variants");
   configuration.erase("expect");
   configuration.erase("ablate");
+  configuration.erase("compare");
   return to_nlohmann(configuration);
 }
 

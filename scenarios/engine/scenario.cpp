@@ -133,6 +133,7 @@ void Scenario::describe(Fields& f) {
   f.list("ablate", ablate,
          "mechanisms taken away to show that expectations depend on them: runs of rnicsim "
          "validate, or of --variant NAME");
+  f.optional("compare", compare, "how rnicsim compare lays the runs side by side");
 }
 
 std::vector<std::string> HostSpec::machine_names() const {

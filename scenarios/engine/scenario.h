@@ -21,6 +21,7 @@
 #include "model/units.h"
 #include "nic/dma_exerciser.h"
 #include "nic/nic_config.h"
+#include "scenarios/engine/comparison_spec.h"
 #include "scenarios/engine/expectation_spec.h"
 #include "scenarios/engine/workload_spec.h"
 
@@ -145,6 +146,7 @@ struct Scenario {
   std::vector<VariantSpec> variants;
   std::vector<ExpectationSpec> expect;
   std::vector<AblationSpec> ablate;
+  std::optional<ComparisonSpec> compare;
   void describe(Fields& f);
 
   std::string variant;  ///< which one this is; empty: the scenario itself

@@ -46,6 +46,7 @@ class Checker {
     }
     check_curves();
     check_ablations(variants);
+    if (scenario_.compare) check_comparison(document_, *scenario_.compare, variants);
   }
 
  private:

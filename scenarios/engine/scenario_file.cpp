@@ -12,8 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kBase = "base";
-
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
@@ -36,7 +34,7 @@ ScenarioSelection selection_of(const std::string& name, const Scenario& base) {
   ScenarioSelection selection;
   if (has(base.ablate, name))
     selection.ablation = name;
-  else if (name != kBase || has(base.variants, name))
+  else if (name != kBaseVariant || has(base.variants, name))
     selection.variant = name;
   return selection;
 }

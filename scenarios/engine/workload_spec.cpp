@@ -24,7 +24,8 @@ const char* name_of(PerftestProgram program) {
 
 const char* name_of(PcieBenchOperation operation) {
   constexpr const char* kNames[] = {
-      "read", "write", "read_write", "latency_read", "latency_write_read", "latency_store"};
+      "read",          "write",  "read_write", "latency_read",     "latency_write_read",
+      "latency_store", "nic_tx", "nic_rx",     "nic_bidirectional"};
   return kNames[static_cast<unsigned>(operation)];
 }
 
@@ -92,8 +93,12 @@ void WorkloadSpec::describe_connection(Fields& f) {
           one_of(Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)),
           "largest payload of a packet");
   f.field("start", start, "when the applications start");
+  f.choice(
+      "control", control, {{"fixed", ControlKind::kFixed}, {"tcp", ControlKind::kTcp}},
+      "how `to` hands address, length and rkey to `from`: over a channel of control_latency, or "
+      "over a TCP connection of the same hosts");
   f.field("control_latency", control_latency, range(Time(), Time::s(1)),
-          "one way of the channel over which B hands address, length and rkey to A");
+          "one way of the fixed channel");
   f.field(
       "max_rd_atomic", max_rd_atomic, range(0, 16),
       "READs and atomics that a queue pair may have outstanding; with 0 one is refused at home");
@@ -321,8 +326,9 @@ void TcpWorkloadSpec::describe(Fields& f) {
 void PcieBenchSpec::describe(Fields& f) {
   f.any("operations", operations_rule, {"string", "array"},
         "one or a list of read, write and read_write (bandwidth), latency_read, "
-        "latency_write_read, the time of a write and a read of the same bytes, and latency_store, "
-        "from a core's store of up to 64 B to the device having it (default: read)");
+        "latency_write_read, the time of a write and a read of the same bytes, latency_store, "
+        "from a core's store of up to 64 B to the device having it, and nic_tx, nic_rx and "
+        "nic_bidirectional, packets through a NIC's descriptor rings (default: read)");
   f.any("sizes", sizes_rule, {"string", "array"}, "of a transfer, one or a list (default: 64 B)");
   f.any("windows", windows_rule, {"string", "array"},
         "of memory that transfers go to, one or a list (default: 8 KiB)");
@@ -334,7 +340,14 @@ void PcieBenchSpec::describe(Fields& f) {
   f.field("offset", offset, range(Bytes(0), Bytes(4095)),
           "of each transfer from a cache line's begin");
   f.field("count", count, range(std::uint64_t{3}, std::uint64_t{10'000'000}),
-          "transfers of each measurement");
+          "transfers of each measurement; of rings packets of each, of which the first fifth is "
+          "left out");
+  f.optional("rings", rings, "of the operations nic_tx, nic_rx and nic_bidirectional");
+}
+
+void PcieBenchRings::describe(Fields& f) {
+  f.object("transmit", transmit, "ring of packets that the host sends");
+  f.object("receive", receive, "ring of packets that it receives");
 }
 
 void FlowSpec::describe(Fields& f) {

@@ -17,6 +17,7 @@
 #include "model/config_reader.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
+#include "nic/ring_exerciser.h"
 
 namespace rnicsim {
 
@@ -132,6 +133,9 @@ constexpr bool is_of_sockets(PerftestProgram program) {
   return program == PerftestProgram::kTcpBw || program == PerftestProgram::kTcpLat;
 }
 
+/// How two programs hand each other addresses and keys.
+enum class ControlKind : std::uint8_t { kFixed, kTcp };
+
 /// What programs that talk over TCP do with their sockets.
 struct TcpWorkloadSpec {
   Bytes response;
@@ -150,8 +154,22 @@ enum class PcieBenchOperation : std::uint8_t {
   kLatencyRead,
   kLatencyWriteRead,
   kLatencyStore,
+  // Of descriptor rings:
+  kNicTx,
+  kNicRx,
+  kNicBidirectional,
 };
+constexpr bool is_of_rings(PcieBenchOperation operation) {
+  return operation >= PcieBenchOperation::kNicTx;
+}
 enum class PcieBenchCache : std::uint8_t { kCold, kWarm };
+
+/// How driver and NIC work with their rings.
+struct PcieBenchRings {
+  DescriptorRingStyle transmit;
+  DescriptorRingStyle receive;
+  void describe(Fields& f);
+};
 
 /// What the pattern pcie_bench measures: each operation with each size over each window, one after
 /// the other.
@@ -164,6 +182,7 @@ struct PcieBenchSpec {
   bool random = true;
   Bytes offset;
   std::uint64_t count = 2000;
+  std::optional<PcieBenchRings> rings;
   void describe(Fields& f);
 
   std::vector<PcieBenchOperation> operations;  ///< of the rules, or the defaults
@@ -208,6 +227,8 @@ struct WorkloadSpec {
   std::uint32_t queue_pairs = 1;
   Bytes path_mtu{4096};
   Time start;
+  ControlKind control = ControlKind::kFixed;
+  std::optional<std::uint16_t> control_port;  ///< once checked, if it is TCP: where `to` listens
   Time control_latency = Time::us(10);
   std::uint8_t max_rd_atomic = 16;
   std::uint8_t max_dest_rd_atomic = 16;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Segments of TCP on the same links and switches as RoCE.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -64,6 +65,68 @@ TEST_CASE("a segment takes the time of its own length on the wire") {
   bench.scheduler.run_until(1_ms);
   const auto arrival = bench.ends[1].arrivals.at(0);
   CHECK(arrival.tail - arrival.head == Time::ps(1518 * 80));  // 100 Gb/s
+}
+
+namespace {
+
+/// Segments of priority 0 from end 1 to end 3, one behind the other from `from` on; RDMA's
+/// priority is 3.
+struct Segments {
+  Segments(SwitchBench& to, Time from, int count) : bench(to) {
+    for (int i = 0; i < count; ++i)
+      bench.scheduler.at(from + kSlot * i, call<&Segments::send>(this));
+  }
+  void send() {
+    PacketRef packet = segment(bench, 3, 1448);
+    packet->ipv4.dscp = 0;
+    packet->priority = 0;
+    bench.ends[0].send(std::move(packet));
+  }
+  static constexpr Time kSlot = Time::ps((1518 + 20) * 80);  // at 100 Gb/s
+  SwitchBench& bench;
+};
+
+std::size_t arrived_from(const SwitchBench& bench, std::uint32_t end) {
+  const auto& arrivals = bench.ends[2].arrivals;
+  return static_cast<std::size_t>(std::count_if(
+      arrivals.begin(), arrivals.end(), [&](const auto& arrival) { return arrival.from == end; }));
+}
+
+}  // namespace
+
+TEST_CASE("where TCP fills its lossy priority's buffer it loses segments, and RDMA nothing") {
+  SwitchConfig config;
+  config.buffer.model = BufferModel::kStatic;
+  config.buffer.threshold = Bytes(100 * 1024);
+  config.egress.weights = {{0, 1}, {3, 1}};
+  SwitchBench bench(config);
+  const Segments segments(bench, 1_us, 2000);
+  bench.ends[1].start({3, 1000});
+  bench.scheduler.run_until(10_ms);
+  bench.check_conservation();
+  const std::uint64_t lost = bench.the_switch.port_totals(0).dropped_packets;
+  CHECK(lost > 500);
+  CHECK(arrived_from(bench, 1) == 2000 - lost);
+  CHECK(bench.the_switch.port_totals(1).dropped_packets == 0);
+  CHECK(arrived_from(bench, 2) == 1000);
+  CHECK(bench.ends[1].pauses_received > 0);
+  CHECK(bench.ends[0].pauses_received == 0);
+}
+
+TEST_CASE("a pause of RDMA's priority behind a switch does not hold up TCP") {
+  SwitchConfig config;
+  SwitchBench bench(config);
+  bench.ends[2].requester().xoff(3);
+  bench.scheduler.run_until(10_us);
+  bench.ends[1].start({3, 100});
+  const Segments segments(bench, 10_us, 100);
+  bench.scheduler.run_until(100_us);
+  CHECK(arrived_from(bench, 1) == 100);
+  CHECK(arrived_from(bench, 2) == 0);
+  bench.ends[2].requester().xon(3);
+  bench.scheduler.run_until(1_ms);
+  CHECK(arrived_from(bench, 2) == 100);
+  bench.check_conservation();
 }
 
 TEST_CASE("a long queue marks segments that are capable, and their checksum stays right") {

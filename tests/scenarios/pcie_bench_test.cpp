@@ -115,3 +115,33 @@ TEST_CASE("two workloads of one exerciser at a time end the run") {
   REQUIRE(!result.violations.empty());
   CHECK(result.violations[0].kind == "overlap");
 }
+
+TEST_CASE("Settings of rings belong to operations of rings, and their fetches need tags") {
+  CHECK(failure(file(R"({"rings": {}})"))
+            .find("workload.0.pcie_bench.rings: belongs to the operations nic_tx") !=
+        std::string::npos);
+  CHECK(failure(file(R"({"operations": "nic_tx", "rings": {"transmit": {"entries": 64,
+                      "tail_every": 40}}})"))
+            .find("entries: must be at least twice the longest batch") != std::string::npos);
+  CHECK(failure(file(R"({"operations": "nic_tx", "windows": "1 KiB"})"))
+            .find("windows: 1 KiB do not hold a transfer") != std::string::npos);
+  CHECK(failure(file(R"({"operations": "nic_rx", "rings": {"receive": {"fetch_every": 128}}})", "",
+                     R"(, "exerciser": {"pcie": {"tags": 4}})"))
+            .find("rings: a fetch of 128 descriptors needs 5 tags") != std::string::npos);
+}
+
+TEST_CASE("A packet of a simple NIC costs the link what its TLPs have") {
+  const RunResult result =
+      simulate(read(file(R"({"operations": "nic_tx", "sizes": "1020 B", "count": 2000, "rings": {
+                  "transmit": {"write_back_every": 0}}})",
+                         "", R"(, "exerciser": {"pcie": {"tags": 256, "read_buffer": "1 MiB"}})")),
+               {});
+  CHECK(result.violations.empty());
+  // Downstream: the tail, a descriptor, four completions with the packet, the load of the head.
+  constexpr double kBytes = (4 + 24) + (16 + 20) + (1020 + 4 * 20) + 24;
+  const double rate = pcie_tlp_rate(3, 8, 256_B).as_gbps() * 1e9;
+  CHECK(result.metrics.at("workload.w.nic_tx.size_1020.window_8192.bandwidth").as_real() ==
+        Approx(rate * 1020 / kBytes).epsilon(0.01));
+  CHECK(result.metrics.at("host.A.exerciser.pcie.mmio.writes").value == 2000);
+  CHECK(result.metrics.at("host.A.exerciser.pcie.mmio.reads").value == 2000);
+}

@@ -212,13 +212,22 @@ TEST_CASE("a fault rule must make sense") {
   CHECK(
       rule_failure(R"("kind": "wrong_opcode", "opcode": "acknowledge", "sent_as": "send only")") ==
       at + "opcode: matches no opcode with headers as long as \"sent_as\"");
+  CHECK(rule_failure(R"("kind": "drop", "protocol": "tcp", "psn": 1)") ==
+        at + "psn: segments of TCP have none: remove it");
+  CHECK(rule_failure(R"("kind": "drop", "protocol": "tcp", "opcode": "send*")") ==
+        at + "opcode: segments of TCP have none: remove it");
+  CHECK(rule_failure(R"("kind": "wrong_opcode", "sent_as": "send only", "protocol": "tcp")") ==
+        at + "protocol: segments of TCP have no opcode that could be wrong");
+  CHECK(rule_failure(R"("kind": "drop", "protocol": "udp")").find(at + "protocol: expected") == 0);
+  CHECK(rule_failure(R"("kind": "drop", "protocol": "rdma", "opcode": "pause")")
+            .find(at + "opcode: matches no opcode") == 0);
   CHECK(rule_failure(R"("kind": "down", "until": "1 us")") ==
         at + "from: missing; kind \"down\" needs it");
   CHECK(rule_failure(R"("kind": "down", "from": "1 us")") ==
         at + "until: missing; kind \"down\" needs it");
   for (const char* field :
-       {"\"opcode\": \"*\"", "\"psn\": 1", "\"every\": 1", "\"first\": 1", "\"count\": 1",
-        "\"probability\": 1", "\"ipv4_identification_low_byte\": 1"})
+       {"\"protocol\": \"tcp\"", "\"opcode\": \"*\"", "\"psn\": 1", "\"every\": 1", "\"first\": 1",
+        "\"count\": 1", "\"probability\": 1", "\"ipv4_identification_low_byte\": 1"})
     CHECK(rule_failure(std::string(R"("kind": "down", "from": "1 us", "until": "2 us", )") + field)
               .find("a link that is down loses every packet: remove it") != std::string::npos);
   CHECK(rule_failure(R"("kind": "drop", "opcode": "rc_write_middle")") ==

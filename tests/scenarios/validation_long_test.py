@@ -33,7 +33,18 @@ ROWS = {"N1", "N2", "N5", "N7", "P53", "T4 write_bw 512 B", "T4 write_bw 1K", "T
         "K7 Connect-IB above the knee", "K7 ConnectX-3 below the knee",
         "K7 ConnectX-3 above the knee", "K10 one queue pair", "K10 two queue pairs", "K11", "K12",
         "M1 below the knee", "M1 above the knee", "M2", "Q7, 120 queue pairs",
-        "Q7, 240 queue pairs", "R3 registration, a page", "R3 deregistration, a page", "R4"}
+        "Q7, 240 queue pairs", "R3 registration, a page", "R3 deregistration, a page", "R4",
+        "H1 (calibration)", "H2", "H3 receiver", "H3 sender", "H4", "H6 incast of 8 (recalled)",
+        "H7 steering (recalled)", "H7 jumbo frames (recalled)", "H7 TSO and GRO (recalled)", "H8",
+        "H9 MTU 1500, steered", "H9 MTU 9000, steered", "H10", "H12 MTU 1500", "H12 MTU 4000",
+        "H12 MTU 9000", "H13 16 us (calibration)", "H13 32 frames (calibration)", "H14",
+        "H17 TCP sender, bytes copied", "H17 TCP receiver, bytes copied",
+        "H17 TCP sender, copies of answers", "H17 TCP receiver, copies of answers",
+        "H17 SEND, A", "H17 SEND, B", "H17 WRITE, A", "H17 WRITE, B", "H17 READ, A", "H17 READ, B",
+        "D3 WRITE (recalled)", "D3 SEND (recalled)",
+        "E1 K = 16640 B", "E1 K = 66560 B", "E1 K = 199680 B", "P56 pipelined",
+        "P56 not pipelined", "P60 simple, transmit, 64 B", "P60 kernel, transmit, 64 B",
+        "P60 dpdk, transmit, 64 B", "P60 simple, receive, 1024 B", "P60 dpdk, both ways, 1499 B"}
 
 
 def main():

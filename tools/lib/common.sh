@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck disable=SC2034  # used by those who source this
 build_packages=(g++ cmake ninja-build ccache pkg-config python3 libsystemc-dev catch2
   libboost-program-options-dev libfmt-dev nlohmann-json3-dev libpugixml-dev
-  zlib1g-dev)
+  zlib1g-dev libjs-chart.js)
 # shellcheck disable=SC2034
 test_packages=(git clang libclang-rt-dev clang-format clang-tidy tshark python3-scapy python3-jsonschema)
 

@@ -3,7 +3,13 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
 #include "scenarios/engine/simulation.h"
+#include "tools/export/terminal.h"
+#include "tools/rnicsim/output_file.h"
 
 namespace rnicsim {
 
@@ -37,6 +43,30 @@ std::vector<std::vector<JudgedRun>> simulate_and_judge(
     next = end;
   }
   return judged;
+}
+
+bool report_failures(const std::vector<JudgedRun>& runs) {
+  bool passed = true;
+  for (const JudgedRun& run : runs) {
+    passed = passed && run.passed();
+    for (const std::string& line : failure_lines(run))
+      std::cerr << run_name(run.scenario, run.setup.variant) << ": " << line << '\n';
+  }
+  return passed;
+}
+
+void check_place_of(const OptionValues& values, const char* option) {
+  if (values.count(option) == 0) return;
+  const std::filesystem::path file(values[option].as<std::string>());
+  if (!file.has_filename()) throw UsageError(std::string("--") + option + ": expected a file");
+  if (file.has_parent_path()) check_output_folder(file.parent_path().string());
+}
+
+bool wants_colour() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0') &&
+         terminal != nullptr && std::string(terminal) != "dumb";
 }
 
 }  // namespace rnicsim

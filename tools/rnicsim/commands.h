@@ -25,6 +25,7 @@ int show_command(const Arguments& arguments);
 int import_command(const Arguments& arguments);
 int schema_command(const Arguments& arguments);
 int validate_command(const Arguments& arguments);
+int compare_command(const Arguments& arguments);
 
 /// Reads and checks a scenario named on the command line. Throws ConfigError.
 ScenarioFile load_named(const std::string& name, const RunSelection& selection = {});
@@ -37,5 +38,15 @@ std::vector<std::vector<JudgedRun>> simulate_and_judge(
 
 /// "write_8step" or "write_8step (huge_pages)"
 std::string run_name(const std::string& scenario, const std::string& variant);
+
+/// Says on stderr what failed, a line each. False if anything did.
+bool report_failures(const std::vector<JudgedRun>& runs);
+
+/// If the option names a file, it can be written: known before hours have gone into a run. Throws
+/// UsageError or ConfigError.
+void check_place_of(const OptionValues& values, const char* option);
+
+/// stdout is a terminal whose user has not asked for plain text.
+bool wants_colour();
 
 }  // namespace rnicsim

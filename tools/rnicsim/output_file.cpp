@@ -54,4 +54,10 @@ void write_output_file(const std::string& folder, const std::string& name,
   throw unwritable(file, written ? error.message() : why);
 }
 
+void write_output_file(const std::string& file, const std::string& content) {
+  const fs::path path(file);
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  write_output_file(folder, path.filename().string(), content);
+}
+
 }  // namespace rnicsim

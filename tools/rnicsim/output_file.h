@@ -13,5 +13,7 @@ void check_output_folder(const std::string& folder);
 /// ConfigError.
 void write_output_file(const std::string& folder, const std::string& name,
                        const std::string& content);
+/// The same for a file with its folder in its name, or in the current one.
+void write_output_file(const std::string& file, const std::string& content);
 
 }  // namespace rnicsim

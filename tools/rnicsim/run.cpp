@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -112,14 +109,6 @@ std::unique_ptr<CaptureFiles> capture_files(const OptionValues& values,
       port ? values["pcap-port"].as<std::string>() : std::string(CaptureOptions::kNicPorts), files);
 }
 
-/// A folder that cannot be written to is known before hours have gone into a run.
-void check_place_of(const OptionValues& values, const char* option) {
-  if (values.count(option) == 0) return;
-  const std::filesystem::path file(values[option].as<std::string>());
-  if (!file.has_filename()) throw UsageError(std::string("--") + option + ": expected a file");
-  if (file.has_parent_path()) check_output_folder(file.parent_path().string());
-}
-
 template <class Text>
 void write_for_each(const OptionValues& values, const char* option,
                     const std::vector<JudgedRun>& runs, const Text& text_of) {
@@ -128,17 +117,8 @@ void write_for_each(const OptionValues& values, const char* option,
   for (const JudgedRun& run : runs) {
     std::string name = run.scenario;
     if (!run.setup.variant.empty()) name += '.' + run.setup.variant;
-    const std::filesystem::path path(runs.size() == 1 ? file : file_of_run(file, name));
-    const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-    write_output_file(folder, path.filename().string(), text_of(run.result));
+    write_output_file(runs.size() == 1 ? file : file_of_run(file, name), text_of(run.result));
   }
-}
-
-bool wants_colour() {
-  const char* no_colour = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0') &&
-         terminal != nullptr && std::string(terminal) != "dumb";
 }
 
 /// Views of all runs. The timeline of a variant is much like the scenario's own: it is drawn when
@@ -185,14 +165,10 @@ int run_command(const Arguments& arguments) {
   if (values->count("out") != 0)
     write_output_file((*values)["out"].as<std::string>(), "result.json", document);
   if (json) std::cout << document;
-  if (!json && !quiet) print_views(runs, !selection.variants.empty());
-  bool passed = true;
-  for (const JudgedRun& run : runs) {
-    passed = passed && run.passed();
-    if (!json && !quiet) continue;
-    for (const std::string& line : failure_lines(run))
-      std::cerr << run_name(run.scenario, run.setup.variant) << ": " << line << '\n';
-  }
+  if (json || quiet) return report_failures(runs) ? kExitGood : kExitFailed;
+  print_views(runs, !selection.variants.empty());
+  const bool passed =
+      std::all_of(runs.begin(), runs.end(), [](const JudgedRun& run) { return run.passed(); });
   return passed ? kExitGood : kExitFailed;
 }
 

@@ -47,17 +47,6 @@ std::vector<std::string> matching(const DataFolder& data, const std::vector<std:
   return files;
 }
 
-/// What went wrong in the runs beside the rows of the table.
-bool report_other_failures(const std::vector<JudgedRun>& runs) {
-  bool passed = true;
-  for (const JudgedRun& run : runs) {
-    passed = passed && run.passed();
-    for (const std::string& line : failure_lines(run))
-      std::cerr << run_name(run.scenario, run.setup.variant) << ": " << line << '\n';
-  }
-  return passed;
-}
-
 /// A mechanism that is taken away must not break the simulator.
 bool has_fault(const std::vector<JudgedRun>& runs) {
   return std::any_of(runs.begin(), runs.end(), [](const JudgedRun& run) {
@@ -123,7 +112,7 @@ int validate_command(const Arguments& arguments) {
   }
   bool passed = ledger.ablations_proved();
   for (std::size_t i = 0; i < judged.size(); ++i)
-    if (i < own || has_fault(judged[i])) passed = report_other_failures(judged[i]) && passed;
+    if (i < own || has_fault(judged[i])) passed = report_failures(judged[i]) && passed;
   return passed ? kExitGood : kExitFailed;
 }
 

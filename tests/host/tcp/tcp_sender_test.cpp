@@ -288,3 +288,19 @@ TEST_CASE("A loss is told to a peer that uses ECN, once, with new data") {
     bench.take(bench.ack(1, {{1001, behind}}));
   CHECK(bench.left() == "10001+1000 11001+1000 1+1000! 12001+1000C 13001+1000 14001+1000");
 }
+
+TEST_CASE("What was in flight when a mark cut the window does not make it grow again") {
+  Bench bench(true, 1'000'000, reno(), true);
+  bench.write(30'000);  // ten segments of them leave
+  auto marked = bench.ack(1001);
+  marked.ece = true;
+  bench.take(marked);
+  CHECK(bench.sender.congestion().window() == 5000);
+  for (const std::uint64_t position : {2001, 6001, 9001, 10'001}) {
+    bench.take(bench.ack(position));
+    CHECK(bench.sender.congestion().window() == 5000);
+  }
+  REQUIRE(bench.sender.high() == 15'001);
+  bench.take(bench.ack(15'001));
+  CHECK(bench.sender.congestion().window() == 6000);
+}
