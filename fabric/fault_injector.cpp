@@ -182,12 +182,9 @@ void FaultInjector::put_on_cable(PacketRef packet) {
 }
 
 void FaultInjector::tell(ProbeKind kind, const Packet& packet) const {
-  if (packet.is_tcp())
-    probe(packet.head, kind, packet.work_request, packet.id, packet.tcp().sequence.value(),
-          kTcpSegment);
-  else
-    probe(packet.head, kind, packet.work_request, packet.id, packet.bth.psn.value(),
-          static_cast<std::uint64_t>(packet.bth.opcode));
+  if (packet.is_tcp()) return probe(packet.head, kind, {}, packet.id, 0, 0, packet.tcp_mark());
+  probe(packet.head, kind, packet.work_request, packet.id, packet.bth.psn.value(),
+        static_cast<std::uint64_t>(packet.bth.opcode));
 }
 
 Bytes FaultInjector::owed_bytes() const {

@@ -56,13 +56,17 @@ void CpuUsage::report(const MetricScope& scope) const {
       plane.time(category.name, entries_[p][c].time, category.text);
       plane.child(category.name).cycles("cycles", entries_[p][c].cycles, category.text);
     }
+    if (p == static_cast<unsigned>(CpuPlane::kControl) && copies_[p] != 0) {
+      plane.count("copies", copies_[p], "times a CPU copied messages of the control plane");
+      plane.bytes("copied_bytes", copied_[p], "bytes of these");
+    }
     if (!calls) continue;
     plane.count("system_calls", system_calls_[p],
                 "system calls on sockets, on event channels and of the RDMA driver");
     plane.count("context_switches", context_switches_[p], "times a program slept and came back");
   }
-  scope.count("copies", copies_, "times a CPU copied payload");
-  scope.bytes("copied_bytes", copied_, "payload bytes that a CPU copied");
+  scope.count("copies", copies(), "times a CPU copied payload");
+  scope.bytes("copied_bytes", copied(), "payload bytes that a CPU copied");
 }
 
 }  // namespace rnicsim

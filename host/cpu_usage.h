@@ -41,9 +41,10 @@ class CpuUsage {
     entry.time += time;
     entry.cycles += cycles;
   }
-  void add_copy(Bytes bytes) {
-    ++copies_;
-    copied_ += bytes;
+  /// Of messages; those of the control plane are no payload.
+  void add_copy(Bytes bytes, CpuPlane plane = CpuPlane::kData) {
+    ++copies_[static_cast<unsigned>(plane)];
+    copied_[static_cast<unsigned>(plane)] += bytes;
   }
   void add_system_call(CpuPlane plane) { ++system_calls_[static_cast<unsigned>(plane)]; }
   void add_context_switch(CpuPlane plane) { ++context_switches_[static_cast<unsigned>(plane)]; }
@@ -51,8 +52,12 @@ class CpuUsage {
   Time time(CpuPlane plane, CpuCategory category) const { return at(plane, category).time; }
   Cycles cycles(CpuPlane plane, CpuCategory category) const { return at(plane, category).cycles; }
   Time busy(CpuPlane plane) const;
-  std::uint64_t copies() const { return copies_; }
-  Bytes copied() const { return copied_; }
+  std::uint64_t copies(CpuPlane plane = CpuPlane::kData) const {
+    return copies_[static_cast<unsigned>(plane)];
+  }
+  Bytes copied(CpuPlane plane = CpuPlane::kData) const {
+    return copied_[static_cast<unsigned>(plane)];
+  }
   std::uint64_t system_calls(CpuPlane plane) const {
     return system_calls_[static_cast<unsigned>(plane)];
   }
@@ -76,8 +81,8 @@ class CpuUsage {
     return entries_[static_cast<unsigned>(plane)][static_cast<unsigned>(category)];
   }
   std::array<std::array<Entry, kCpuCategories>, kCpuPlanes> entries_{};
-  std::uint64_t copies_ = 0;
-  Bytes copied_;
+  std::array<std::uint64_t, kCpuPlanes> copies_{};
+  std::array<Bytes, kCpuPlanes> copied_{};
   std::array<std::uint64_t, kCpuPlanes> system_calls_{};
   std::array<std::uint64_t, kCpuPlanes> context_switches_{};
 };

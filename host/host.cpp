@@ -86,6 +86,8 @@ void Host::attach(ProbeSink* sink, std::uint32_t first_nic) {
   for (const auto& link : links_) link->probe().attach(sink, component++);
   component = first_nic;
   for (const auto& driver : drivers_) driver->probe().attach(sink, component++);
+  component = first_nic;
+  for (const auto& network : networks_) network->probe().attach(sink, component++);
 }
 
 void Host::report(const MetricScope& scope) {

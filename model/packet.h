@@ -172,6 +172,10 @@ class Packet : public PacketFields {
   bool is_tcp() const { return kind == FrameKind::kData && ipv4.protocol == kIpProtocolTcp; }
   /// REQUIRES: is_tcp().
   const TcpHeader& tcp() const { return *tcp_; }
+  /// For observers; empty if it is none of TCP.
+  TcpMark tcp_mark() const {
+    return is_tcp() ? tcp_->mark(static_cast<std::uint32_t>(payload_length.count())) : TcpMark();
+  }
 
   AtomicEth atomic_eth() const {
     return {reth.virtual_address, reth.r_key, atomic.swap_or_add, atomic.compare};

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "model/tcp_header.h"
 #include "model/units.h"
 #include "model/verbs_types.h"
 
@@ -53,19 +54,34 @@ enum class ProbeKind : std::uint8_t {
   kSentAgain,          ///< a: PSN that is sent again alone, b: PSNs (READ responses)
   // Plain Ethernet
   kFramesPosted,    ///< a doorbell. a: queue, b: producer index
+  kFrameRead,       ///< headers and payload of a packet to send. a: begin ps, b: frame bytes
   kFrameWritten,    ///< handed to PCIe in order. a: begin ps, b: bytes
   kFrameInterrupt,  ///< a: queue, b: data of the message
-  // Faults injected on a link, reported for the sender. a: PSN, b: opcode; of TCP sequence number
-  // and kTcpSegment; time: first bit
+  // The kernel's TCP; each names the segment, or the stretch of the stream, that it is about
+  kConnected,         ///< a: begin ps (of the call, or of the peer's), b: 1 = this side called
+  kConnectionClosed,  ///< both directions are done
+  kConnectionFailed,  ///< b: TcpFailure
+  kResetSent,         ///< to a stranger
+  kSocketSend,        ///< a call returns. a: begin ps, b: bytes
+  kSocketReceive,     ///< a call returns. a: begin ps, b: bytes
+  kCopiedIn,          ///< from the application to the kernel. a: begin ps, b: bytes
+  kCopiedOut,         ///< from the kernel to the application. a: begin ps, b: bytes
+  kSegmentMade,       ///< down to its descriptors. a: begin ps, b: descriptors
+  kAckMade,           ///< the same, of an acknowledgement without data
+  kSegmentRung,       ///< the doorbell for it leaves. a: begin ps, b: descriptors
+  kSegmentTaken,      ///< after merging. a: begin ps, b: frames merged by software and NIC
+  kAckTaken,          ///< the same, of an acknowledgement without data
+  kSegmentAgain,      ///< is being sent again. b: 1 = after a timeout, 0 = after duplicates
+  kSoftirqRound,      ///< of polling, ends. a: begin ps, b: frames taken
+  kSocketWoken,       ///< its sleeper runs again. a: was woken ps
+  // Faults injected on a link, reported for the sender. a: PSN, b: opcode (of TCP neither); time:
+  // first bit
   kPacketLost,
   kPacketDamaged,
   kPacketDuplicated,
   kPacketDelayed,
   kPacketHeldBack,  ///< until others have overtaken it
 };
-
-/// Where else an opcode stands.
-inline constexpr std::uint64_t kTcpSegment = 256;
 
 inline constexpr unsigned kProbeKinds = static_cast<unsigned>(ProbeKind::kPacketHeldBack) + 1;
 
@@ -77,6 +93,7 @@ struct ProbeRecord {
   std::uint64_t packet = 0;
   std::uint64_t a = 0;
   std::uint64_t b = 0;
+  TcpMark segment{};  ///< of TCP
 };
 
 class ProbeSink {
@@ -94,8 +111,14 @@ class Probe {
   }
   bool on() const { return sink_ != nullptr; }
   void operator()(Time time, ProbeKind kind, WorkRequestId work_request, std::uint64_t packet,
-                  std::uint64_t a, std::uint64_t b) const {
-    if (sink_ != nullptr) sink_->record({time, component_, kind, work_request, packet, a, b});
+                  std::uint64_t a, std::uint64_t b, const TcpMark& segment = {}) const {
+    if (sink_ != nullptr)
+      sink_->record({time, component_, kind, work_request, packet, a, b, segment});
+  }
+  /// Of the kernel's TCP.
+  void operator()(Time time, ProbeKind kind, Time begin, std::uint64_t b,
+                  const TcpMark& segment) const {
+    (*this)(time, kind, {}, 0, static_cast<std::uint64_t>(begin.ps()), b, segment);
   }
 
  private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model/tcp_header.h"
 
+#include <fmt/format.h>
+
 #include "model/byte_order.h"
 
 namespace rnicsim {
@@ -39,6 +41,13 @@ std::uint8_t flags_of(const TcpHeader& h) {
                                    bit(h.psh, kPsh) | bit(h.ack, kAck) | bit(h.ece, kEce) |
                                    bit(h.cwr, kCwr));
 }
+
+struct FlagName {
+  Flag flag;
+  const char* name;
+};
+constexpr FlagName kFlagNames[] = {{kSyn, "SYN"}, {kFin, "FIN"}, {kRst, "RST"}, {kPsh, "PSH"},
+                                   {kAck, "ACK"}, {kEce, "ECE"}, {kCwr, "CWR"}};
 
 class OptionWriter {
  public:
@@ -147,6 +156,22 @@ const char* read_options(const std::uint8_t* at, std::size_t size, TcpHeader& h)
 }
 
 }  // namespace
+
+std::string text_of(const TcpMark& mark) {
+  std::string flags;
+  for (const FlagName& flag : kFlagNames) {
+    if ((mark.flags & flag.flag) == 0) continue;
+    if (!flags.empty()) flags += ',';
+    flags += flag.name;
+  }
+  return fmt::format("{} > {}, seq {}, {} B{}", mark.source_port, mark.destination_port,
+                     mark.sequence.value(), mark.payload,
+                     flags.empty() ? "" : fmt::format(" [{}]", flags));
+}
+
+TcpMark TcpHeader::mark(std::uint32_t payload) const {
+  return {source_port, destination_port, sequence, payload, flags_of(*this)};
+}
 
 std::size_t TcpHeader::bytes() const {
   std::size_t total = kBytes;

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace rnicsim {
 
@@ -36,6 +37,25 @@ class TcpSeq {
  private:
   std::uint32_t value_ = 0;
 };
+
+/// What names a segment to observers: whose it is, which bytes of the stream it has, its flags.
+struct TcpMark {
+  std::uint16_t source_port = 0;
+  std::uint16_t destination_port = 0;
+  TcpSeq sequence;
+  std::uint32_t payload = 0;
+  std::uint8_t flags = 0;  ///< as on the wire
+  /// There is a segment.
+  explicit operator bool() const { return destination_port != 0; }
+  /// Of the same direction of a connection, as far as ports tell, and with a byte in common.
+  bool overlaps(const TcpMark& other) const {
+    const std::int64_t ahead = sequence - other.sequence;
+    return source_port == other.source_port && destination_port == other.destination_port &&
+           payload != 0 && ahead < other.payload && ahead + payload > 0;
+  }
+};
+/// "32768 > 5001, seq 17, 1448 B [ACK,PSH]"
+std::string text_of(const TcpMark& mark);
 
 struct TcpHeader {
   static constexpr std::size_t kBytes = 20;     ///< without options
@@ -76,6 +96,8 @@ struct TcpHeader {
 
   /// With options.
   std::size_t bytes() const;
+  /// Of a segment with so many bytes of data.
+  TcpMark mark(std::uint32_t payload) const;
   void write(std::uint8_t* at, std::uint16_t checksum) const;
   /// Null, or what makes the bytes no header that this can stand for. The checksum is not looked
   /// at.

@@ -80,8 +80,9 @@ void MacRx::receive(PacketRef packet) {
   ++packets_;
   bytes_ += frame;
   if (packet->kind != FrameKind::kData) return receive_control(*packet);
-  probe(now, ProbeKind::kPacketReceived, packet->work_request, packet->id,
-        static_cast<std::uint64_t>(packet->head.ps()), frame.count());
+  if (probe.on())
+    probe(now, ProbeKind::kPacketReceived, packet->work_request, packet->id,
+          static_cast<std::uint64_t>(packet->head.ps()), frame.count(), packet->tcp_mark());
   const char* damage = damage_of(*packet);
   tap(*packet, packet->tail, PacketDirection::kInbound, damage);
   if (packet->bad_fcs) {

@@ -171,9 +171,9 @@ void MacTx::put_on_wire(PacketRef packet, Time from) {
   bytes_ += frame;
   wire_bytes_ += on_wire;
   busy_ += end - begin;
-  if (packet->kind == FrameKind::kData)
+  if (packet->kind == FrameKind::kData && probe.on())
     probe(packet->tail, ProbeKind::kPacketSent, packet->work_request, packet->id,
-          static_cast<std::uint64_t>(packet->head.ps()), frame.count());
+          static_cast<std::uint64_t>(packet->head.ps()), frame.count(), packet->tcp_mark());
   tap(*packet, packet->tail, PacketDirection::kOutbound);
   link_->receive(std::move(packet));
 }

@@ -120,6 +120,7 @@ void EthernetChannel::begin() {
 
 void EthernetChannel::begin_round() {
   taken_ = 0;
+  round_began_ = parts_.scheduler.now();
   ++counts_.rounds;
   plane_ = plane_of_next();
   charge_then(plane_, CpuCategory::kSoftirq, parts_.config.poll,
@@ -130,6 +131,7 @@ void EthernetChannel::begin_round() {
 void EthernetChannel::step() {
   const KernelConfig& config = parts_.config;
   if (!ready_.empty()) {
+    segment_began_ = parts_.scheduler.now();
     const SegmentReceiver::Work work = parts_.receiver.work_of(ready_.front());
     return charge_then(work.plane, CpuCategory::kProtocol, work.cycles,
                        call<&EthernetChannel::hand_over>(this));
@@ -251,6 +253,10 @@ bool EthernetChannel::checksum_is_good(const Seen& seen, const KernelBufferList&
 void EthernetChannel::hand_over() {
   ReceivedSegment segment = ready_.take();
   ++counts_.segments_received;
+  if (parts_.probe.on())
+    parts_.probe(parts_.scheduler.now(),
+                 segment.is_acknowledgement() ? ProbeKind::kAckTaken : ProbeKind::kSegmentTaken,
+                 segment_began_, segment.tcp.segments, segment.tcp.header.mark(segment.tcp.length));
   KernelContext context(core_);
   parts_.receiver.receive(segment, *this, context);
   step_after(context);
@@ -272,6 +278,7 @@ bool EthernetChannel::refill() {
 }
 
 void EthernetChannel::end_round() {
+  parts_.probe(parts_.scheduler.now(), ProbeKind::kSoftirqRound, round_began_, taken_, {});
   const std::uint32_t before = receive_.producer();
   refill();
   if (receive_.producer() == before) return finish_round();

@@ -39,6 +39,7 @@
 #include "host/kernel/segment_merger.h"
 #include "host/mmio.h"
 #include "host/tcp/tcp_timer.h"
+#include "model/probe.h"
 #include "model/ring.h"
 
 namespace rnicsim {
@@ -74,6 +75,7 @@ class EthernetChannel : private InterruptOwner {
     MmioPort& mmio;
     InterruptController& interrupts;
     SegmentReceiver& receiver;
+    const Probe& probe;
   };
   EthernetChannel(const Parts& parts, unsigned number, CpuCore& core);
   EthernetChannel(const EthernetChannel&) = delete;
@@ -173,7 +175,9 @@ class EthernetChannel : private InterruptOwner {
   bool polling_ = false;
   bool masked_ = false;
   std::uint32_t taken_ = 0;  ///< frames in this round
-  Time rung_;                ///< when the last doorbell of the transmit ring leaves
+  Time round_began_;
+  Time segment_began_;
+  Time rung_;  ///< when the last doorbell of the transmit ring leaves
   std::uint32_t rung_for_ = 0;
   Counts counts_;
 };

@@ -53,7 +53,7 @@ Errno NetworkStack::open(CpuTask& task, const NetworkAddress& address) {
 Errno NetworkStack::open_channels(CpuTask& task) {
   const EthernetChannel::Parts parts{parts_.scheduler,  config_,  parts_.memory,
                                      parts_.frames,     buffers_, parts_.mmio,
-                                     parts_.interrupts, *this};
+                                     parts_.interrupts, *this,    probe_};
   for (unsigned i = 0; i < config_.queues; ++i) {
     CpuCore& core = *parts_.cores[(config_.first_core + i) % parts_.cores.size()];
     channels_.push_back(std::make_unique<EthernetChannel>(parts, i, core));
@@ -94,6 +94,7 @@ TcpListener& NetworkStack::listen(CpuTask& task, std::uint16_t port, const Socke
 }
 
 TcpSocket& NetworkStack::connect(CpuTask& task, const TcpPeer& peer, const SocketOptions& options) {
+  const Time begin = task.now();
   enter(task, CpuPlane::kControl);
   const std::uint16_t port = free_port(peer);
   TcpSocket& socket = make(peer, port, options, channel_of(task.core()));
@@ -103,7 +104,9 @@ TcpSocket& NetworkStack::connect(CpuTask& task, const TcpPeer& peer, const Socke
   }
   connections_[key_of(peer.address.ip, peer.port, port)] = &socket;
   socket.connect(task);
-  if (socket.is_established()) steer(task, socket);
+  if (!socket.is_established()) return socket;
+  steer(task, socket);
+  probe_(task.now(), ProbeKind::kConnected, begin, 1, socket.connection().mark_of_sent(0, 0));
   return socket;
 }
 
@@ -236,6 +239,7 @@ void NetworkStack::refuse(const ReceivedSegment& segment, EthernetChannel& from,
     reset.header.acknowledgement =
         tcp.sequence + (segment.tcp.length + (tcp.syn ? 1U : 0U) + (tcp.fin ? 1U : 0U));
   }
+  probe_(context.now(), ProbeKind::kResetSent, context.now(), 0, reset.header.mark(0));
   transmit(context, from, {segment.source_mac, segment.source}, reset, nullptr);
 }
 
@@ -247,6 +251,10 @@ void NetworkStack::drop(KernelBufferList& buffers) {
 // ---- To the network ----------------------------------------------------------------------------
 
 void NetworkStack::transmit(TcpSocket& socket, const TcpSegment& segment) {
+  if (segment.again && probe_.on())
+    probe_(parts_.scheduler.now(), ProbeKind::kSegmentAgain, parts_.scheduler.now(),
+           segment.header.syn || socket.connection().sender().has_timed_out() ? 1 : 0,
+           segment.header.mark(segment.length));
   in_context(socket, [&](KernelContext& context) {
     transmit(context, *socket.channel_, socket.peer().address, segment, &socket);
   });
@@ -265,6 +273,8 @@ void NetworkStack::transmit(KernelContext& context, EthernetChannel& channel,
   const CpuPlane plane = socket != nullptr ? socket->options().plane : CpuPlane::kControl;
   SendStore* const sends = segment.length != 0 ? &socket->sends_ : nullptr;
   count(segment);
+  const Time begin = context.now();
+  std::uint64_t frames = 0;
   context.charge(plane, CpuCategory::kProtocol,
                  is_acknowledgement(segment) ? config_.transmit_ack : config_.transmit_segment);
   context.charge(plane, CpuCategory::kSocketBuffers, config_.skb);
@@ -284,8 +294,16 @@ void NetworkStack::transmit(KernelContext& context, EthernetChannel& channel,
     context.charge(plane, CpuCategory::kPosting, config_.transmit);
     channel.transmit(frame);
     at += length;
+    ++frames;
   } while (at < segment.length);
-  channel.ring(context.charge(plane, CpuCategory::kDoorbell, config_.doorbell));
+  const Time made = context.now();
+  const Time rung = context.charge(plane, CpuCategory::kDoorbell, config_.doorbell);
+  channel.ring(rung);
+  if (!probe_.on()) return;
+  const TcpMark mark = segment.header.mark(segment.length);
+  probe_(made, is_acknowledgement(segment) ? ProbeKind::kAckMade : ProbeKind::kSegmentMade, begin,
+         frames, mark);
+  probe_(rung, ProbeKind::kSegmentRung, made, frames, mark);
 }
 
 /// As much of the segment from its `at`-th byte on as the next frame can hold; returns how much.

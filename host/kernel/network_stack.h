@@ -41,6 +41,7 @@
 #include "host/mmio.h"
 #include "host/tcp/tcp_config.h"
 #include "model/metrics.h"
+#include "model/probe.h"
 #include "model/random.h"
 #include "model/scheduler.h"
 
@@ -74,6 +75,7 @@ class NetworkStack : private SegmentReceiver {
   /// Returns when the connection is established or has failed.
   TcpSocket& connect(CpuTask& task, const TcpPeer& peer, const SocketOptions& options = {});
 
+  Probe& probe() { return probe_; }
   /// Under `scope` ("host.A.nic0.kernel"), if it is open: counts of frames, segments and bursts, of
   /// waking, of lines copied, and each connection's.
   void report(const MetricScope& scope) const;
@@ -157,6 +159,7 @@ class NetworkStack : private SegmentReceiver {
   TcpConfig tcp_;
   Parts parts_;
   NetworkAddress address_;
+  Probe probe_;
   Random random_;
   KernelBuffers buffers_;
   KernelCopy copy_;

@@ -22,8 +22,14 @@ TcpSocket::TcpSocket(NetworkStack& stack, const TcpConfig& config, const TcpConn
       sends_(stack.parts_.frames, config.send_buffer),
       receives_(stack.buffers_),
       connection_(stack.parts_.scheduler, config, ends, *this),
+      made_(stack.parts_.scheduler.now()),
       reader_{WaitQueue(stack.interrupt_config())},
       writer_{WaitQueue(stack.interrupt_config())} {}
+
+void TcpSocket::tell(Time time, ProbeKind kind, Time begin, std::uint64_t b,
+                     const TcpMark& mark) const {
+  stack_.probe_(time, kind, begin, b, mark);
+}
 
 // ---- Waiting -----------------------------------------------------------------------------------
 
@@ -36,6 +42,10 @@ void TcpSocket::wait(CpuTask& task, Waiting& waiting, Ready ready, Poll poll) {
   while (!ready()) {
     if (!options_.busy_poll || poll == Poll::kNever) {
       waiting.asleep.sleep(task, options_.plane);
+      tell(task.now(), ProbeKind::kSocketWoken, woken_, 0,
+           &waiting == &reader_
+               ? connection_.mark_of_received(connection_.consumed(), connection_.available())
+               : connection_.mark_of_sent(connection_.written(), 0));
       stack_.let_softirq_pass(task);
       continue;
     }
@@ -62,7 +72,7 @@ void TcpSocket::wake(WaitQueue& queue) {
   ++stack_.counts_.wakeups;
   stack_.in_context(*this, [&](KernelContext& context) {
     queue.wake([&](Cycles cycles) {
-      return context.charge(options_.plane, CpuCategory::kScheduling, cycles);
+      return woken_ = context.charge(options_.plane, CpuCategory::kScheduling, cycles);
     });
   });
 }
@@ -76,6 +86,16 @@ void TcpSocket::connect(CpuTask& task) {
 // ---- Sending -----------------------------------------------------------------------------------
 
 Result<Bytes> TcpSocket::send(CpuTask& task, PageTable& pages, VirtualAddress from, Bytes bytes) {
+  const Time begin = task.now();
+  const std::uint64_t offset = connection_.written();
+  const Result<Bytes> sent = send_in_call(task, pages, from, bytes);
+  tell(task.now(), ProbeKind::kSocketSend, begin, sent.value.count(),
+       connection_.mark_of_sent(offset, sent.value.count()));
+  return sent;
+}
+
+Result<Bytes> TcpSocket::send_in_call(CpuTask& task, PageTable& pages, VirtualAddress from,
+                                      Bytes bytes) {
   enter(task);
   if (pages.find(from, bytes) == nullptr) return Errno::kFault;
   if (is_over()) return Bytes(0);
@@ -89,7 +109,7 @@ Result<Bytes> TcpSocket::send(CpuTask& task, PageTable& pages, VirtualAddress fr
   }
   if (!sends_.reserve()) return Errno::kNoMemory;
   const std::uint64_t sent = send_copied(task, pages, from, bytes.count());
-  task.core().usage().add_copy(Bytes(sent));
+  task.core().usage().add_copy(Bytes(sent), options_.plane);
   return Bytes(sent);
 }
 
@@ -138,10 +158,13 @@ void TcpSocket::copy_in(CpuTask& task, PageTable& pages, VirtualAddress from, st
   std::uint64_t position = connection_.written();
   while (bytes != 0) {
     const SendStore::Run to = sends_.place(position, std::min(bytes, stack_.copy_.stretch_bytes()));
+    const Time begin = task.now();
     copy_stretch(task, to.bytes, [&](KernelCopy::Stretch& stretch) {
       stretch.read(pages, from, to.bytes);
       stretch.write(to.at, to.bytes);
     });
+    tell(task.now(), ProbeKind::kCopiedIn, begin, to.bytes,
+         connection_.mark_of_sent(position, to.bytes));
     if (!options_.elided) {
       stack_.scratch_.resize(to.bytes);
       pages.load(from, stack_.scratch_.data(), to.bytes);
@@ -175,6 +198,16 @@ void TcpSocket::await_pages(CpuTask& task) {
 
 Result<Bytes> TcpSocket::receive(CpuTask& task, PageTable& pages, VirtualAddress to, Bytes bytes,
                                  Amount amount) {
+  const Time begin = task.now();
+  const std::uint64_t offset = connection_.consumed();
+  const Result<Bytes> came = receive_in_call(task, pages, to, bytes, amount);
+  tell(task.now(), ProbeKind::kSocketReceive, begin, came.value.count(),
+       connection_.mark_of_received(offset, came.value.count()));
+  return came;
+}
+
+Result<Bytes> TcpSocket::receive_in_call(CpuTask& task, PageTable& pages, VirtualAddress to,
+                                         Bytes bytes, Amount amount) {
   enter(task);
   if (pages.find(to, bytes) == nullptr) return Errno::kFault;
   const auto over = [&] { return connection_.at_end() || failure_; };
@@ -187,7 +220,7 @@ Result<Bytes> TcpSocket::receive(CpuTask& task, PageTable& pages, VirtualAddress
     }
     done += copy_out(task, pages, VirtualAddress(to.value() + done), bytes.count() - done);
   }
-  if (done != 0) task.core().usage().add_copy(Bytes(done));
+  if (done != 0) task.core().usage().add_copy(Bytes(done), options_.plane);
   return Bytes(done);
 }
 
@@ -200,11 +233,13 @@ std::uint64_t TcpSocket::copy_out(CpuTask& task, PageTable& pages, VirtualAddres
   receives_.for_each(position, n, [&](PhysicalAddress, std::uint64_t) { ++buffers; });
   if (&arrives_->core() != &task.core())
     task.charge(options_.plane, CpuCategory::kSocketBuffers, stack_.config_.cross_core * buffers);
+  const Time begin = task.now();
   copy_stretch(task, n, [&](KernelCopy::Stretch& stretch) {
     receives_.for_each(
         position, n, [&](PhysicalAddress from, std::uint64_t piece) { stretch.read(from, piece); });
     stretch.write(pages, to, n);
   });
+  tell(task.now(), ProbeKind::kCopiedOut, begin, n, connection_.mark_of_received(position, n));
   if (!options_.elided) {
     Memory& memory = stack_.parts_.memory;
     std::vector<std::uint8_t>& scratch = stack_.scratch_;
@@ -276,7 +311,11 @@ void TcpSocket::place(const TcpSegment& /*segment*/, std::uint32_t skip, std::ui
 
 void TcpSocket::established() {
   established_ = true;
-  if (listener_ != nullptr) listener_->arrived(*this);
+  if (listener_ != nullptr) {
+    const Time now = stack_.parts_.scheduler.now();
+    tell(now, ProbeKind::kConnected, made_, 0, connection_.mark_of_received(0, 0));
+    listener_->arrived(*this);
+  }
   wake(writer_);
 }
 
@@ -289,12 +328,17 @@ void TcpSocket::writable() {
 }
 
 void TcpSocket::closed() {
+  const Time now = stack_.parts_.scheduler.now();
+  tell(now, ProbeKind::kConnectionClosed, now, 0, connection_.mark_of_sent(0, 0));
   sends_.release();
   wake(reader_);
 }
 
 void TcpSocket::failed(TcpFailure why) {
   failure_ = why;
+  const Time now = stack_.parts_.scheduler.now();
+  tell(now, ProbeKind::kConnectionFailed, now, static_cast<std::uint64_t>(why),
+       connection_.mark_of_sent(0, 0));
   sends_.release();
   if (listener_ != nullptr && !established_) --listener_->pending_;
   wake(reader_);

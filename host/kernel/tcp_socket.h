@@ -79,6 +79,7 @@ class TcpSocket : private TcpUser, private FrameOwner {
  private:
   friend class NetworkStack;
   friend class TcpListener;
+  void tell(Time time, ProbeKind kind, Time begin, std::uint64_t b, const TcpMark& mark) const;
   TcpSocket(NetworkStack& stack, const TcpConfig& config, const TcpConnection::Ends& ends,
             const TcpPeer& peer, const SocketOptions& options, EthernetChannel& channel);
 
@@ -108,6 +109,9 @@ class TcpSocket : private TcpUser, private FrameOwner {
   void connect(CpuTask& task);
 
   void enter(CpuTask& task);
+  Result<Bytes> send_in_call(CpuTask& task, PageTable& pages, VirtualAddress from, Bytes bytes);
+  Result<Bytes> receive_in_call(CpuTask& task, PageTable& pages, VirtualAddress to, Bytes bytes,
+                                Amount amount);
   std::uint64_t send_copied(CpuTask& task, PageTable& pages, VirtualAddress from,
                             std::uint64_t bytes);
   std::uint64_t write_all(CpuTask& task, std::uint64_t bytes);
@@ -134,6 +138,8 @@ class TcpSocket : private TcpUser, private FrameOwner {
   TcpConnection connection_;
   TcpListener* listener_ = nullptr;  ///< until it is accepted
   ReceivedSegment* taking_ = nullptr;
+  Time made_;   ///< when there was one
+  Time woken_;  ///< a sleeper, the last time
   Waiting reader_;
   Waiting writer_;
   std::optional<std::uint32_t> flow_rule_;

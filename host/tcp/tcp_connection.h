@@ -129,6 +129,17 @@ class TcpConnection : private TcpSender::Output {
   /// The peer has closed, and everything has been received.
   bool at_end() const { return peer_finished_; }
   std::uint32_t segment_size() const { return mss_; }
+  /// Names a stretch of the stream that goes out, or of the one that comes, to observers.
+  TcpMark mark_of_sent(std::uint64_t offset, std::uint64_t bytes) const {
+    return {ends_.local_port, ends_.remote_port,
+            ends_.initial + 1 + static_cast<std::uint32_t>(offset),
+            static_cast<std::uint32_t>(bytes), 0};
+  }
+  TcpMark mark_of_received(std::uint64_t offset, std::uint64_t bytes) const {
+    return {ends_.remote_port, ends_.local_port,
+            peer_initial_ + 1 + static_cast<std::uint32_t>(offset),
+            static_cast<std::uint32_t>(bytes), 0};
+  }
   const TcpSender& sender() const { return sender_; }
   void report(const MetricScope& scope) const { sender_.report(scope.child("send")); }
 

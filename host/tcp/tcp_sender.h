@@ -107,6 +107,8 @@ class TcpSender {
   const TcpCongestion& congestion() const { return *congestion_; }
   const RttEstimator& rtt() const { return rtt_; }
   bool in_recovery() const { return state_ != State::kOpen; }
+  /// What is sent again is so for a timeout.
+  bool has_timed_out() const { return state_ == State::kLoss; }
   /// What is thought to be on the network, in bytes.
   std::uint64_t pipe() const;
   void report(const MetricScope& scope) const;

@@ -198,6 +198,7 @@ void EthernetReceiver::write(std::uint32_t number, Queue& queue, const Frame& fr
   write.queue = number;
   write.pending = 0;
   write.packets = frame.packets;
+  write.payload = frame.payload;
   write.begin = w_.scheduler.now();
   write.entry = {};
   write.entry.bytes = frame.bytes();
@@ -264,8 +265,10 @@ void EthernetReceiver::written(std::uint64_t number) {
   while (!writes_.empty() && writes_.front().pending == 0) {
     const Write write = writes_.take();
     ++first_write_;
-    w_.probe(w_.scheduler.now(), ProbeKind::kFrameWritten, {}, written_.front()->id,
-             static_cast<std::uint64_t>(write.begin.ps()), write.entry.bytes);
+    if (w_.probe.on())
+      w_.probe(w_.scheduler.now(), ProbeKind::kFrameWritten, {}, written_.front()->id,
+               static_cast<std::uint64_t>(write.begin.ps()), write.entry.bytes,
+               written_.front()->tcp().mark(write.payload));
     for (std::uint32_t i = 0; i < write.packets; ++i) {
       w_.mac.release(*written_.front());
       written_.pop();

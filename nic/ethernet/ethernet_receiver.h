@@ -96,6 +96,7 @@ class EthernetReceiver : public ParsedPacketSink, private ReceiveMerger::Client 
     std::uint32_t queue = 0;
     std::uint32_t pending = 0;  ///< DMA requests
     std::uint32_t packets = 0;
+    std::uint32_t payload = 0;
     Time begin;
     abi::EthernetReceiveCompletion entry;
   };

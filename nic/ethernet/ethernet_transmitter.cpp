@@ -76,6 +76,7 @@ void EthernetTransmitter::open_burst(std::uint32_t number, Queue& queue) {
   burst.descriptor = abi::EthernetTransmitDescriptor::read(queue.ring.at(0));
   burst.sent = 0;
   burst.priority = 0;
+  burst.taken = w_.scheduler.now();
   burst.here = Time::never();
   queue.ring.take(1);
   ++queue.open;
@@ -200,6 +201,7 @@ void EthernetTransmitter::make_packet(std::uint32_t number, Queue& queue) {
   job.queue = number;
   job.pending = 0;
   job.done = queue.first + 1;
+  job.begin = from == 0 ? burst.taken : w_.scheduler.now();
   job.signaled = is_last && (burst.descriptor.flags & burst.descriptor.kSignaled) != 0;
   job.sealed = burst.is_cut() || (burst.descriptor.flags & burst.descriptor.kChecksum) != 0;
   ++queue.jobs;
@@ -286,6 +288,10 @@ void EthernetTransmitter::drain() {
 void EthernetTransmitter::leave(Job& job) {
   if (job.packet) {
     if (job.sealed) seal_icrc(*job.packet);
+    if (w_.probe.on())
+      w_.probe(w_.scheduler.now(), ProbeKind::kFrameRead, {}, job.packet->id,
+               static_cast<std::uint64_t>(job.begin.ps()), job.packet->frame_bytes().count(),
+               job.packet->tcp_mark());
     w_.mac.enqueue(std::move(job.packet), header_pipeline_.enter(w_.scheduler.now()),
                    MacTx::Queue::kFrame);
   }

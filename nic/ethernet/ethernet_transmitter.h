@@ -31,6 +31,7 @@
 #include "model/packet.h"
 #include "model/pause_frame.h"
 #include "model/pipeline.h"
+#include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
 #include "nic/ethernet/descriptor_ring.h"
@@ -52,6 +53,7 @@ class EthernetTransmitter {
     NicPort& port;
     MacTx& mac;
     EthernetCompletions& completions;
+    const Probe& probe;
     Bytes mtu;    ///< largest frame, with FCS
     bool elided;  ///< payload bytes are accounted, not moved
   };
@@ -79,6 +81,7 @@ class EthernetTransmitter {
     abi::EthernetTransmitDescriptor descriptor;
     std::array<std::uint8_t, kHeadBytes> head;
     std::uint32_t head_bytes = 0;  ///< of the first piece, read ahead
+    Time taken;                    ///< with its head asked for
     Time here = Time::never();     ///< since when the head is
     bool malformed = false;
     SegmentHeaders headers;
@@ -107,6 +110,7 @@ class EthernetTransmitter {
     std::uint32_t queue = 0;
     std::uint32_t pending = 0;  ///< DMA requests
     std::uint32_t done = 0;     ///< descriptors, if it is the last packet of one
+    Time begin;                 ///< of what was read for it
     bool signaled = false;
     bool sealed = false;  ///< has its checksum
     void release() { packet = {}; }

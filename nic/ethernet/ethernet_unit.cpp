@@ -14,8 +14,9 @@ EthernetUnit::EthernetUnit(const Wiring& w, const EthernetConfig& config)
       ethernet_(w.port.identity().link_layer != LinkLayer::kInfiniBand),
       steering_(config),
       completions_(w.scheduler, w.clock, w.pcie, config.completion_pipeline, probe),
-      transmitter_({w.scheduler, w.clock, w.pcie, w.port, w.mac_tx, completions_, w.mtu, w.elided},
-                   config),
+      transmitter_(
+          {w.scheduler, w.clock, w.pcie, w.port, w.mac_tx, completions_, probe, w.mtu, w.elided},
+          config),
       receiver_({w.scheduler, w.clock, w.pcie, w.mac_rx, completions_, steering_, probe, w.elided},
                 config) {
   w.mac_tx.connect_frames(call<&EthernetTransmitter::packet_started>(&transmitter_));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "host/tcp/tcp_connection.h"
 #include "model/headers.h"
 #include "model/nic_abi.h"
 
@@ -96,10 +97,44 @@ Kind describe(ProbeKind kind) {
       return {"retransmitter", "sent again", kFault};
     case ProbeKind::kFramesPosted:
       return {"ethernet", "frames posted", kMessage};
+    case ProbeKind::kFrameRead:
+      return {"ethernet", "frame read", kPacket};
     case ProbeKind::kFrameWritten:
       return {"ethernet", "frame handed to PCIe", kPacket};
     case ProbeKind::kFrameInterrupt:
       return {"ethernet", "interrupt sent", kMessage};
+    case ProbeKind::kConnected:
+      return {"kernel.tcp", "connection established", kMessage};
+    case ProbeKind::kConnectionClosed:
+      return {"kernel.tcp", "connection closed", kMessage};
+    case ProbeKind::kConnectionFailed:
+      return {"kernel.tcp", "connection failed", kFault};
+    case ProbeKind::kResetSent:
+      return {"kernel.tcp", "reset to a stranger", kFault};
+    case ProbeKind::kSocketSend:
+      return {"kernel.socket", "send returns", kMessage};
+    case ProbeKind::kSocketReceive:
+      return {"kernel.socket", "receive returns", kMessage};
+    case ProbeKind::kSocketWoken:
+      return {"kernel.socket", "program woken", kMessage};
+    case ProbeKind::kCopiedIn:
+      return {"kernel.socket", "copied to the kernel", kPacket};
+    case ProbeKind::kCopiedOut:
+      return {"kernel.socket", "copied to the program", kPacket};
+    case ProbeKind::kSegmentMade:
+      return {"kernel.tcp", "segment made", kPacket};
+    case ProbeKind::kAckMade:
+      return {"kernel.tcp", "acknowledgement made", kPacket};
+    case ProbeKind::kSegmentRung:
+      return {"kernel.tcp", "doorbell rung", kPacket};
+    case ProbeKind::kSegmentTaken:
+      return {"kernel.tcp", "segment received", kPacket};
+    case ProbeKind::kAckTaken:
+      return {"kernel.tcp", "acknowledgement received", kPacket};
+    case ProbeKind::kSegmentAgain:
+      return {"kernel.tcp", "sent again", kFault};
+    case ProbeKind::kSoftirqRound:
+      return {"kernel.softirq", "round of polling", kPacket};
     case ProbeKind::kPacketLost:
       return {"link", "packet lost", kFault};
     case ProbeKind::kPacketDamaged:
@@ -123,7 +158,36 @@ std::string acknowledgement(const ProbeRecord& r) {
   return fmt::format("psn {} {}", r.a, aeth.is_ack() ? "ACK" : name_of(aeth.nak_code()));
 }
 
-std::string details(const ProbeRecord& r) {
+/// What the kernel's TCP says besides which segment it is.
+std::string details_of_tcp(const ProbeRecord& r) {
+  switch (r.kind) {
+    case ProbeKind::kConnected:
+      return fmt::format("{}, {}", r.b != 0 ? "called" : "accepted", since(r));
+    case ProbeKind::kConnectionFailed:
+      return name_of(static_cast<TcpFailure>(r.b));
+    case ProbeKind::kSegmentAgain:
+      return r.b != 0 ? "after a timeout" : "after duplicates";
+    case ProbeKind::kSegmentMade:
+    case ProbeKind::kAckMade:
+    case ProbeKind::kSegmentRung:
+      return fmt::format("{} descriptors, {}", r.b, since(r));
+    case ProbeKind::kSegmentTaken:
+    case ProbeKind::kAckTaken:
+      return fmt::format("{} frames, {}", r.b, since(r));
+    case ProbeKind::kSoftirqRound:
+      return fmt::format("{} frames, {}", r.b, since(r));
+    case ProbeKind::kSocketSend:
+    case ProbeKind::kSocketReceive:
+    case ProbeKind::kSocketWoken:
+    case ProbeKind::kCopiedIn:
+    case ProbeKind::kCopiedOut:
+      return since(r);
+    default:
+      return {};
+  }
+}
+
+std::string details_of_block(const ProbeRecord& r) {
   switch (r.kind) {
     case ProbeKind::kRegisterPin:
     case ProbeKind::kRegisterTable:
@@ -134,6 +198,7 @@ std::string details(const ProbeRecord& r) {
     case ProbeKind::kPayloadReadEnd:
     case ProbeKind::kPayloadHanded:
     case ProbeKind::kPayloadLanded:
+    case ProbeKind::kFrameRead:
     case ProbeKind::kFrameWritten:
       return fmt::format("{} B, {}", r.b, since(r));
     case ProbeKind::kPagesBrought:
@@ -195,12 +260,17 @@ std::string details(const ProbeRecord& r) {
     case ProbeKind::kPacketDuplicated:
     case ProbeKind::kPacketDelayed:
     case ProbeKind::kPacketHeldBack:
-      if (r.b == kTcpSegment) return fmt::format("TCP, sequence {}", r.a);
-      return fmt::format("psn {} {}", r.a, name_of(static_cast<Opcode>(r.b)));
-    case ProbeKind::kAppStart:
-      break;
+      return r.segment ? std::string()
+                       : fmt::format("psn {} {}", r.a, name_of(static_cast<Opcode>(r.b)));
+    default:
+      return details_of_tcp(r);
   }
-  return {};
+}
+
+std::string details(const ProbeRecord& r) {
+  const std::string text = details_of_block(r);
+  if (!r.segment) return text;
+  return text.empty() ? text_of(r.segment) : fmt::format("{}; {}", text_of(r.segment), text);
 }
 
 /// Whether the event is that something was refused or failed.

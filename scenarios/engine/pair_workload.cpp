@@ -25,8 +25,10 @@ PairWorkload::PairWorkload(System& system, const WorkloadSpec& spec, const Scena
       target_seed_(seed_for(scenario.seed, spec.name + ".target")),
       timeline_(timeline),
       tracked_(scenario.timeline.work_requests),
-      to_target_(system.scheduler(), spec.control_latency),
-      to_initiator_(system.scheduler(), spec.control_latency),
+      control_(ControlPath::make(system, spec_,
+                                 {initiator_core, target_core, elided_, observer, timeline})),
+      to_target_(control_->forth()),
+      to_initiator_(control_->back()),
       initiator_(system, spec_, spec.from, initiator_core, observer),
       target_(system, spec_, spec.to, target_core, observer),
       local_random_(seed_for(scenario.seed, spec.name + ".local_offset")),
@@ -38,9 +40,14 @@ PairWorkload::PairWorkload(System& system, const WorkloadSpec& spec, const Scena
       windows_(target_, initiator_, to_initiator_),
       operation_(PairOperation::make(
           spec_, {initiator_, initiator_seed_, target_, target_seed_, windows_})) {
-  to_initiator_.probe().attach(observer, system.server(spec.to).component);
-  target_.start("target", [this](CpuTask& task) { target(task); });
-  initiator_.start("initiator", [this](CpuTask& task) { initiator(task); });
+  target_.start("target", [this](CpuTask& task) {
+    target(task);
+    control_->leave(task, spec_.to);
+  });
+  initiator_.start("initiator", [this](CpuTask& task) {
+    initiator(task);
+    control_->leave(task, spec_.from);
+  });
 }
 
 AccessFlags PairWorkload::region_rights() const {
@@ -64,6 +71,7 @@ void PairWorkload::target(CpuTask& task) {
   plan.access = queue_pair_rights();
   target_.create_queue_pairs(task, plan);
   target_.doing = "waiting for the initiator to introduce itself";
+  control_->accept(task);
   const Introduction peer = Introduction::decode(to_target_.receive(task));
   target_.connect(task, peer);
   if (receives && spec_.receiver_delay == Time()) received_.post_ahead(task);
@@ -202,6 +210,8 @@ void PairWorkload::initiator(CpuTask& task) {
   plan.sends = spec_.queue_depth;
   plan.inline_up_to = spec_.inline_up_to;
   initiator_.create_queue_pairs(task, plan);
+  initiator_.doing = "connecting to the target's control channel";
+  control_->connect(task);
   to_target_.send(task, initiator_.introduce().encode());
   operation_->prepare(task);
   initiator_.doing = "waiting for address, length and rkey";
@@ -387,8 +397,7 @@ void PairWorkload::report(MetricSink& sink) const {
   ledger_.report(sink);
   const MetricScope scope(sink, "workload." + spec_.name);
   const MetricScope channel = scope.child("control_channel");
-  to_target_.report(channel.child("to_target"));
-  to_initiator_.report(channel.child("to_initiator"));
+  control_->report(channel.child("to_target"), channel.child("to_initiator"));
   if (takes_receive(spec_.operation)) received_.report(scope.child("received"));
   if (leases_windows()) windows_.report(scope.child("windows"));
   scope.count("initiator_qps_in_error", initiator_in_error_,

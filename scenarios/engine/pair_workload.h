@@ -29,9 +29,9 @@
 #include <string>
 #include <vector>
 
-#include "host/control_channel.h"
 #include "model/metrics.h"
 #include "model/random.h"
+#include "scenarios/engine/control_path.h"
 #include "scenarios/engine/endpoint.h"
 #include "scenarios/engine/message_ledger.h"
 #include "scenarios/engine/pair_operation.h"
@@ -90,8 +90,9 @@ class PairWorkload : public Workload {
   std::uint64_t target_seed_;
   Timeline* timeline_;
   std::uint64_t tracked_;  ///< the first so many messages are shown on the timeline
-  ControlChannel to_target_;
-  ControlChannel to_initiator_;
+  std::unique_ptr<ControlPath> control_;
+  ControlChannel& to_target_;
+  ControlChannel& to_initiator_;
   Endpoint initiator_;
   Endpoint target_;
   Random local_random_;

@@ -28,8 +28,10 @@ PerftestWorkload::PerftestWorkload(System& system, const WorkloadSpec& spec,
       elided_(scenario.engine.payload == PayloadMode::kElided),
       timeline_(timeline),
       to_track_(timeline != nullptr ? scenario.timeline.work_requests : 0),
-      to_server_(system.scheduler(), spec.control_latency),
-      to_client_(system.scheduler(), spec.control_latency),
+      control_(ControlPath::make(system, spec_,
+                                 {client_core, server_core, elided_, observer, timeline})),
+      to_server_(control_->forth()),
+      to_client_(control_->back()),
       client_{{system, spec_, spec.from, client_core, observer},
               seed_for(scenario.seed, spec.name + ".client"),
               {},
@@ -40,7 +42,6 @@ PerftestWorkload::PerftestWorkload(System& system, const WorkloadSpec& spec,
               {},
               {},
               {}} {
-  to_client_.probe().attach(observer, system.server(spec.to).component);
   server_.endpoint.start(
       "server", [this](CpuTask& task) { program(server_, task, &PerftestWorkload::server); });
   client_.endpoint.start(
@@ -54,6 +55,7 @@ void PerftestWorkload::program(Side& side, CpuTask& task,
   } catch (const PerftestFailure& failure) {
     side.failure = failure.text;
   }
+  control_->leave(task, side.endpoint.host);
 }
 
 void PerftestWorkload::set_up(Side& side, CpuTask& task) {
@@ -98,6 +100,7 @@ void PerftestWorkload::server(CpuTask& task) {
   set_up(server_, task);
   Endpoint& endpoint = server_.endpoint;
   endpoint.doing = "waiting for the client to introduce itself";
+  control_->accept(task);
   const Introduction peer = Introduction::decode(to_server_.receive(task));
   endpoint.connect(task, peer);
   to_client_.send(task, introduce(server_).encode());
@@ -120,6 +123,8 @@ void PerftestWorkload::server(CpuTask& task) {
 void PerftestWorkload::client(CpuTask& task) {
   set_up(client_, task);
   Endpoint& endpoint = client_.endpoint;
+  endpoint.doing = "connecting to the server's control channel";
+  control_->connect(task);
   to_server_.send(task, introduce(client_).encode());
   endpoint.doing = "waiting for the server to introduce itself";
   const Introduction peer = Introduction::decode(to_client_.receive(task));
@@ -131,7 +136,8 @@ void PerftestWorkload::client(CpuTask& task) {
     start_size(client_, task, peer, size);
     if (plan_.bidirectional) {
       to_server_.send(task, number_message(0));
-      task.sleep_until(task.now() + spec_.control_latency);  // so that both begin at once
+      if (spec_.control == ControlKind::kFixed)
+        task.sleep_until(task.now() + spec_.control_latency);  // so that both begin at once
     }
     client_.run->send(task, true);
     endpoint.doing = "done with a size";
@@ -277,6 +283,9 @@ void PerftestWorkload::report(MetricSink& sink) const {
               "of these, in the sizes that are done");
   scope.bytes("mismatched_bytes", Bytes(mismatched_),
               "bytes of a region that differ from what they must be");
+  const MetricScope channel = scope.child("control_channel");
+  if (spec_.control == ControlKind::kTcp)
+    control_->report(channel.child("to_server"), channel.child("to_client"));
 }
 
 }  // namespace rnicsim

@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "host/control_channel.h"
+#include "scenarios/engine/control_path.h"
 #include "scenarios/engine/endpoint.h"
 #include "scenarios/engine/perftest_buffer.h"
 #include "scenarios/engine/perftest_plan.h"
@@ -91,8 +91,9 @@ class PerftestWorkload : public Workload {
   bool elided_;
   Timeline* timeline_;
   std::uint64_t to_track_;
-  ControlChannel to_server_;
-  ControlChannel to_client_;
+  std::unique_ptr<ControlPath> control_;
+  ControlChannel& to_server_;
+  ControlChannel& to_client_;
   Side client_;
   Side server_;
   std::vector<Result> results_;

@@ -32,13 +32,20 @@ RkeyGuessing::RkeyGuessing(System& system, const WorkloadSpec& spec, const Scena
       seed_(seed_for(scenario.seed, spec.name + ".service")),
       timeline_(timeline),
       to_track_(timeline != nullptr ? scenario.timeline.work_requests : 0),
-      to_service_(system.scheduler(), spec.control_latency),
-      to_attacker_(system.scheduler(), spec.control_latency),
+      control_(ControlPath::make(system, spec_,
+                                 {attacker_core, service_core, elided_, observer, timeline})),
+      to_service_(control_->forth()),
+      to_attacker_(control_->back()),
       attacker_(system, spec_, spec.from, attacker_core, observer),
       service_(system, spec_, spec.to, service_core, observer) {
-  to_attacker_.probe().attach(observer, system.server(spec.to).component);
-  service_.start("service", [this](CpuTask& task) { serve(task); });
-  attacker_.start("attacker", [this](CpuTask& task) { attack(task); });
+  service_.start("service", [this](CpuTask& task) {
+    serve(task);
+    control_->leave(task, spec_.to);
+  });
+  attacker_.start("attacker", [this](CpuTask& task) {
+    attack(task);
+    control_->leave(task, spec_.from);
+  });
 }
 
 void RkeyGuessing::set_up(Endpoint& endpoint, CpuTask& task) {
@@ -59,6 +66,7 @@ void RkeyGuessing::register_secret(CpuTask& task) {
 void RkeyGuessing::serve(CpuTask& task) {
   set_up(service_, task);
   register_secret(task);
+  control_->accept(task);
   for (bool again = false;; again = true) {
     service_.doing = "asleep until somebody connects";
     const ControlMessage message = to_service_.receive(task);
@@ -81,6 +89,7 @@ Introduction RkeyGuessing::reconnect(CpuTask& task) {
 
 void RkeyGuessing::attack(CpuTask& task) {
   set_up(attacker_, task);
+  control_->connect(task);
   Introduction service = reconnect(task);
   while (hits_ == 0 && tries_ < spec_.tries.value()) {
     const Time begin = task.now();
@@ -194,6 +203,9 @@ void RkeyGuessing::report(MetricSink& sink) const {
   scope.count("naks", naks_, "tries that were refused; each puts both queue pairs in error");
   scope.time("reconnecting", reconnecting_, "time from failures until the queue pairs were back");
   report_expectations(sink, path);
+  const MetricScope channel = scope.child("control_channel");
+  if (spec_.control == ControlKind::kTcp)
+    control_->report(channel.child("to_service"), channel.child("to_attacker"));
 }
 
 }  // namespace rnicsim

@@ -28,11 +28,12 @@
 // the control channel; a service that waits, refuses or raises an alarm would be slower.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "host/control_channel.h"
+#include "scenarios/engine/control_path.h"
 #include "scenarios/engine/endpoint.h"
 #include "scenarios/engine/scenario.h"
 #include "scenarios/engine/system.h"
@@ -76,8 +77,9 @@ class RkeyGuessing : public Workload {
   std::uint64_t seed_;
   Timeline* timeline_;
   std::uint64_t to_track_;
-  ControlChannel to_service_;
-  ControlChannel to_attacker_;
+  std::unique_ptr<ControlPath> control_;
+  ControlChannel& to_service_;
+  ControlChannel& to_attacker_;
   Endpoint attacker_;
   Endpoint service_;
   MemoryRegion secret_;

@@ -126,7 +126,8 @@ class Simulation {
         workloads_.push_back(std::make_unique<FlowWorkload>(system_, spec, scenario_, core,
                                                             observer_, timeline_.get()));
       } else if (spec.is_over_tcp()) {
-        workloads_.push_back(std::make_unique<TcpWorkload>(system_, spec, scenario_, core));
+        workloads_.push_back(
+            std::make_unique<TcpWorkload>(system_, spec, scenario_, core, timeline_.get()));
       } else {
         const unsigned from = core(spec.from);
         const unsigned to = spec.to == spec.from ? from : core(spec.to);

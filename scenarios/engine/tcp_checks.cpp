@@ -14,7 +14,8 @@ namespace rnicsim {
 namespace {
 
 constexpr std::uint32_t kFirstPort = 5001;
-constexpr std::uint32_t kLastPort = 32767;  ///< above them connections have theirs
+constexpr std::uint32_t kFirstControlPort = 18515;  ///< perftest's
+constexpr std::uint32_t kLastPort = 32767;          ///< above them connections have theirs
 
 class TcpChecker {
  public:
@@ -22,12 +23,18 @@ class TcpChecker {
       : document_(document), scenario_(scenario) {}
 
   void run() {
-    for (std::size_t i = 0; i < scenario_.workload.size(); ++i)
-      if (scenario_.workload[i].is_over_tcp() && scenario_.workload[i].tcp->port) take_ports(i);
+    for (std::size_t i = 0; i < scenario_.workload.size(); ++i) {
+      const WorkloadSpec& workload = scenario_.workload[i];
+      if (workload.is_over_tcp() && workload.tcp->port)
+        take_ports(i, *workload.tcp->port, workload.queue_pairs);
+    }
     for (std::size_t i = 0; i < scenario_.workload.size(); ++i) {
       WorkloadSpec& workload = scenario_.workload[i];
-      if (!workload.is_over_tcp()) continue;
-      if (!workload.tcp->port) give_ports(i);
+      const bool controls = workload.control == ControlKind::kTcp;
+      if (!workload.is_over_tcp() && !controls) continue;
+      if (controls) workload.control_port = give_ports(i, kFirstControlPort, 1);
+      if (workload.is_over_tcp() && !workload.tcp->port)
+        workload.tcp->port = give_ports(i, kFirstPort, workload.queue_pairs);
       check_host(workload.from);
       check_host(workload.to);
     }
@@ -36,17 +43,15 @@ class TcpChecker {
  private:
   using Taken = std::map<std::uint32_t, std::size_t>;  ///< port -> workload
 
-  void take_ports(std::size_t number) {
+  void take_ports(std::size_t number, std::uint32_t first, std::uint32_t count) {
     const WorkloadSpec& workload = scenario_.workload[number];
     const std::string path = "workload." + std::to_string(number) + ".tcp.port";
-    const std::uint32_t first = *workload.tcp->port;
-    if (first + workload.queue_pairs - 1 > kLastPort)
+    if (first + count - 1 > kLastPort)
       fail_check(document_, path,
-                 std::to_string(workload.queue_pairs) + " connections from port " +
-                     std::to_string(first) + " on do not fit below " +
-                     std::to_string(kLastPort + 1));
+                 std::to_string(count) + " connections from port " + std::to_string(first) +
+                     " on do not fit below " + std::to_string(kLastPort + 1));
     Taken& taken = taken_[workload.to];
-    for (std::uint32_t port = first; port < first + workload.queue_pairs; ++port) {
+    for (std::uint32_t port = first; port < first + count; ++port) {
       const auto [other, is_new] = taken.emplace(port, number);
       if (!is_new)
         fail_check(document_, path,
@@ -56,15 +61,13 @@ class TcpChecker {
   }
 
   /// The first run of free ports that is long enough.
-  void give_ports(std::size_t number) {
-    WorkloadSpec& workload = scenario_.workload[number];
-    const Taken& taken = taken_[workload.to];
-    std::uint32_t first = kFirstPort;
-    for (auto next = taken.lower_bound(first);
-         next != taken.end() && next->first < first + workload.queue_pairs; ++next)
+  std::uint16_t give_ports(std::size_t number, std::uint32_t first, std::uint32_t count) {
+    const Taken& taken = taken_[scenario_.workload[number].to];
+    for (auto next = taken.lower_bound(first); next != taken.end() && next->first < first + count;
+         ++next)
       first = next->first + 1;
-    workload.tcp->port = static_cast<std::uint16_t>(first);
-    take_ports(number);
+    take_ports(number, first, count);
+    return static_cast<std::uint16_t>(first);
   }
 
   void check_host(const std::string& machine) const {

@@ -98,6 +98,15 @@ void TcpExchange::client(CpuTask& task) {
   end(task, client_);
 }
 
+/// The next message that the client sends.
+void TcpExchange::track(Bytes bytes) {
+  if (setting_.timeline == nullptr || setting_.tracked == 0) return;
+  --setting_.tracked;
+  const TcpConnection& connection = client_.socket->connection();
+  setting_.timeline->track_tcp(connection.mark_of_sent(connection.written(), bytes.count()),
+                               client_.endpoint.host(), server_.endpoint.host());
+}
+
 /// False: the connection has failed.
 bool TcpExchange::talk(CpuTask& task, Round& round) {
   StreamCheck requests = requests_of(round);
@@ -105,6 +114,7 @@ bool TcpExchange::talk(CpuTask& task, Round& round) {
   if (!setting_.elided) requests.fill(client_.endpoint.pages, client_.out);
   for (std::uint64_t i = 0; i < round.count; ++i) {
     if (!setting_.elided) requests.number(client_.endpoint.pages, client_.out, i);
+    track(round.size);
     round.sent.push_back(task.now());
     if (!send(task, client_, requests.place_of(i), round.size)) return false;
     if (round.response == Bytes(0)) continue;

@@ -28,6 +28,7 @@
 #include "scenarios/engine/programs.h"
 #include "scenarios/engine/stream_check.h"
 #include "scenarios/engine/tcp_endpoint.h"
+#include "scenarios/engine/timeline.h"
 #include "scenarios/engine/workload_spec.h"
 
 namespace rnicsim {
@@ -49,6 +50,8 @@ class TcpExchange {
     unsigned client_core = 0;
     unsigned server_core = 0;
     bool elided = false;
+    std::uint64_t tracked = 0;     ///< messages that the timeline shows, the first ones
+    Timeline* timeline = nullptr;  ///< if there is any
   };
 
   /// `active`: called when messages begin and when they have ended.
@@ -75,6 +78,7 @@ class TcpExchange {
   void client(CpuTask& task);
   void server(CpuTask& task);
   bool talk(CpuTask& task, Round& round);
+  void track(Bytes bytes);
   bool listen_to(CpuTask& task, Round& round);
   bool take_stream(CpuTask& task, Round& round, StreamCheck& check);
   bool answer(CpuTask& task, Round& round, StreamCheck& check);

@@ -9,7 +9,8 @@
 namespace rnicsim {
 
 TcpWorkload::TcpWorkload(System& system, const WorkloadSpec& spec, const Scenario& scenario,
-                         const std::function<unsigned(const std::string&)>& core)
+                         const std::function<unsigned(const std::string&)>& core,
+                         Timeline* timeline)
     : system_(system), spec_(spec), plan_(spec) {
   for (std::uint32_t i = 0; i < spec.queue_pairs; ++i) {
     TcpExchange::Setting setting;
@@ -19,6 +20,9 @@ TcpWorkload::TcpWorkload(System& system, const WorkloadSpec& spec, const Scenari
     setting.client_core = core(spec.from);
     setting.server_core = core(spec.to);
     setting.elided = scenario.engine.payload == PayloadMode::kElided;
+    setting.timeline = timeline;
+    for (std::uint64_t n = 0; n < scenario.timeline.work_requests; ++n)
+      setting.tracked += spec.queue_pair_of(n) == i ? 1 : 0;
     exchanges_.push_back(std::make_unique<TcpExchange>(system, spec_, setting, rounds_of(i),
                                                        [this] { note_activity(); }));
   }

@@ -26,9 +26,10 @@ namespace rnicsim {
 
 class TcpWorkload : public Workload {
  public:
-  /// `core`: which core of a host its next program takes.
+  /// `core`: which core of a host its next program takes. `timeline` is told which messages to
+  /// show; it may be null.
   TcpWorkload(System& system, const WorkloadSpec& spec, const Scenario& scenario,
-              const std::function<unsigned(const std::string&)>& core);
+              const std::function<unsigned(const std::string&)>& core, Timeline* timeline);
 
   bool finished() const override;
   std::vector<std::string> waiting_for() const override;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "host/tcp/tcp_connection.h"
 #include "model/headers.h"
 #include "model/nic_abi.h"
 #include "scenarios/engine/workload.h"
@@ -58,8 +59,6 @@ const char* packets_of(Operation operation) {
 
 }  // namespace
 
-std::string Timeline::key_of(const Row& row) { return std::to_string(row.step) + row.part; }
-
 /// The record comes from the NIC that the work request was posted to.
 bool Timeline::at_home(const ProbeRecord& r) const {
   const std::optional<std::uint8_t> nic = components_[r.component].nic;
@@ -101,6 +100,7 @@ void Timeline::record(const ProbeRecord& r) {
   if (r.kind == ProbeKind::kPayloadLanded)
     for (Workload* workload : workloads_) workload->landed(r.work_request, r.time);
   control_plane(r);
+  tcp_.record(r, host(r));
   fault(r);
   ProbeRecord named = r;
   named.work_request = work_request_of(r);
@@ -133,46 +133,12 @@ void Timeline::control_plane(const ProbeRecord& r) {
       break;
     case ProbeKind::kControlMessage:
       add(3, "hand over", "app", "control_channel", time_in(r.a), r.b,
-          "over a control channel of configured latency");
+          r.segment ? "over a TCP connection of the same hosts"
+                    : "over a control channel of configured latency");
       break;
     default:
       break;
   }
-}
-
-void Timeline::grow(Parts& parts, const Row& row, const std::string& host, Time begin, Time end,
-                    std::uint64_t bytes, WorkRequestId work_request) {
-  Part& part = parts[key_of(row)];
-  TimelineRecord& record = part.record;
-  if (part.count++ == 0)
-    record = {row.step,
-              row.part,
-              begin,
-              end,
-              1,
-              end,
-              begin,
-              host,
-              row.lane,
-              row.block,
-              row.plane,
-              0,
-              work_request.value(),
-              row.text};
-  if (end < record.first_end) record.first_end = end;
-  if (begin > record.last_begin) record.last_begin = begin;
-  record.begin = std::min(record.begin, begin);
-  record.end = std::max(record.end, end);
-  record.bytes += bytes;
-}
-
-/// What `grow` began has ended later than it knew.
-void Timeline::extend(Parts& parts, const Row& row, Time end) {
-  const auto at = parts.find(key_of(row));
-  if (at == parts.end()) return;
-  Part& part = at->second;
-  if (part.extended++ == 0) part.record.first_end = end;
-  part.record.end = std::max(part.record.end, end);
 }
 
 /// Packets of the request and, where they bring data, of the answer.
@@ -184,16 +150,16 @@ void Timeline::on_wire(const ProbeRecord& r, Tracked& tracked) {
   if (!of_request && !brings_data(tracked.operation)) return;
   const Row& row = of_request ? request : kAnswer;
   if (sent)
-    grow(tracked.parts, row, of_request ? tracked.wire : tracked.way_back, time_in(r.a), r.time,
-         r.b, r.work_request);
+    tracked.parts.grow(row, of_request ? tracked.wire : tracked.way_back, time_in(r.a), r.time, r.b,
+                       r.work_request.value());
   else
-    extend(tracked.parts, row, r.time);
+    tracked.parts.extend(row, r.time);
 }
 
 void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
-  Parts& parts = tracked.parts;
+  TimelineParts& parts = tracked.parts;
   const auto add = [&](const Row& row, Time begin, std::uint64_t bytes) {
-    grow(parts, row, host(r), begin, r.time, bytes, r.work_request);
+    parts.grow(row, host(r), begin, r.time, bytes, r.work_request.value());
   };
   static constexpr Row kPost{4,       "descriptor", "cpu",
                              "verbs", "data",       "descriptor into the send queue"};
@@ -232,7 +198,7 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
       add(kFetch, r.time, r.a);
       break;
     case ProbeKind::kWqeFetched:
-      extend(parts, kFetch, r.time);
+      parts.extend(kFetch, r.time);
       break;
     case ProbeKind::kPayloadReadEnd:
       add(kRead, time_in(r.a), r.b);
@@ -247,7 +213,7 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
     case ProbeKind::kTranslated: {
       const Row& row = at_home(r) ? kHomePage : kPage;
       add(row, time_in(r.a), 0);
-      parts[key_of(row)].misses += r.b;
+      if (r.b != 0) parts.miss(row);
       break;
     }
     case ProbeKind::kKeyChanged:
@@ -257,13 +223,13 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
       add(kWrite, r.time, r.b);
       break;
     case ProbeKind::kPayloadLanded:
-      extend(parts, kWrite, r.time);
+      parts.extend(kWrite, r.time);
       break;
     case ProbeKind::kAckSent:
-      grow(parts, kAck, tracked.wire, r.time, r.time, 0, r.work_request);
+      parts.grow(kAck, tracked.wire, r.time, r.time, 0, r.work_request.value());
       break;
     case ProbeKind::kAckReceived:
-      extend(parts, kAck, r.time);
+      parts.extend(kAck, r.time);
       break;
     case ProbeKind::kCqeWritten:
       add(at_home(r) ? kCqe : kReceiveCqe, time_in(r.a), 64);
@@ -280,7 +246,8 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
 void Timeline::events(const ProbeRecord& r, Tracked& tracked) {
   const auto add = [&](bool home, const Row& row, const Row& of_receive, Time begin,
                        std::uint64_t bytes) {
-    grow(tracked.parts, home ? row : of_receive, host(r), begin, r.time, bytes, r.work_request);
+    tracked.parts.grow(home ? row : of_receive, host(r), begin, r.time, bytes,
+                       r.work_request.value());
   };
   static constexpr Row kEntry{
       9, "event", "nic", "event_queue", "data", "event entry into host RAM"};
@@ -315,21 +282,42 @@ void Timeline::events(const ProbeRecord& r, Tracked& tracked) {
   }
 }
 
+void Timeline::add_fault(const ProbeRecord& r, const std::string& where, const char* lane,
+                         const char* block, const std::string& text) {
+  if (++faults_seen_ > kMaxFaults) return;
+  faults_.push_back({0, "fault", r.time, r.time, 1, r.time, r.time, where, lane, block, "data", 0,
+                     r.work_request.value(), text});
+}
+
+void Timeline::fault_of_tcp(const ProbeRecord& r) {
+  const auto add = [&](const std::string& text) {
+    add_fault(r, host(r), "cpu", "kernel.tcp", text);
+  };
+  switch (r.kind) {
+    case ProbeKind::kSegmentAgain:
+      return add(fmt::format("sends again after {}: {}", r.b != 0 ? "a timeout" : "duplicates",
+                             text_of(r.segment)));
+    case ProbeKind::kConnectionFailed:
+      return add(fmt::format("the connection {} > {} failed: {}", r.segment.source_port,
+                             r.segment.destination_port, name_of(static_cast<TcpFailure>(r.b))));
+    case ProbeKind::kResetSent:
+      return add(fmt::format("resets a stranger: {}", text_of(r.segment)));
+    default:
+      return;
+  }
+}
+
 void Timeline::fault(const ProbeRecord& r) {
-  const auto add_at = [&](const std::string& where, const char* lane, const char* block,
-                          const std::string& text) {
-    if (++faults_seen_ > kMaxFaults) return;
-    faults_.push_back({0, "fault", r.time, r.time, 1, r.time, r.time, where, lane, block, "data", 0,
-                       r.work_request.value(), text});
-  };
   const auto add = [&](const char* lane, const char* block, const std::string& text) {
-    add_at(host(r), lane, block, text);
+    add_fault(r, host(r), lane, block, text);
   };
-  if (const char* fate = fate_on_link(r.kind))
-    add_at(sent_on(r), "wire", "link",
-           r.b == kTcpSegment
-               ? fmt::format("TCP, sequence {}, {}", r.a, fate)
-               : fmt::format("{}, PSN {}, {}", name_of(static_cast<Opcode>(r.b)), r.a, fate));
+  if (const char* fate = fate_on_link(r.kind)) {
+    const std::string what =
+        r.segment ? fmt::format("TCP {}", text_of(r.segment))
+                  : fmt::format("{}, PSN {}", name_of(static_cast<Opcode>(r.b)), r.a);
+    add_fault(r, sent_on(r), "wire", "link", fmt::format("{}, {}", what, fate));
+  }
+  fault_of_tcp(r);
   const auto status = static_cast<CompletionStatus>(r.b);
   switch (r.kind) {
     case ProbeKind::kKeyChecked:
@@ -373,19 +361,8 @@ void Timeline::fault(const ProbeRecord& r) {
 
 std::vector<TimelineRecord> Timeline::take() {
   std::vector<TimelineRecord> all = once_;
-  for (auto& work_request : tracked_) {
-    for (auto& entry : work_request.second.parts) {
-      Part& part = entry.second;
-      TimelineRecord& record = part.record;
-      record.count = part.count;
-      if (part.misses != 0)
-        record.text += ", " + std::to_string(part.misses) + " waited for the table";
-      if (part.count > 1)
-        record.text += fmt::format("; {}: first until {:.3f}, last from {:.3f}", part.count,
-                                   record.first_end.as_us(), record.last_begin.as_us());
-      all.push_back(record);
-    }
-  }
+  for (auto& work_request : tracked_) work_request.second.parts.take(all);
+  tcp_.take(all);
   all.insert(all.end(), faults_.begin(), faults_.end());
   if (faults_seen_ > kMaxFaults) {
     TimelineRecord more = faults_.back();

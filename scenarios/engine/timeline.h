@@ -3,7 +3,8 @@
 // answers of READs are packets (6) as well, an operation on keys is of step 7, a receive has its
 // completion (9), and with completion channels so has what follows, from the event entry to the
 // program that wakes. For each tracked work request, what began when and ended when, on which lane.
-// Steps of many packets show their first begin and last end. Faults of any work request become
+// Steps of many packets show their first begin and last end; those of messages over TCP are others
+// (tcp_timeline). Faults of any work request become
 // records of their own (step 0), the first kMaxFaults of them.
 #pragma once
 
@@ -14,6 +15,8 @@
 #include "model/probe.h"
 #include "scenarios/engine/probe_component.h"
 #include "scenarios/engine/run_result.h"
+#include "scenarios/engine/tcp_timeline.h"
+#include "scenarios/engine/timeline_parts.h"
 #include "scenarios/engine/workload_spec.h"
 
 namespace rnicsim {
@@ -36,43 +39,35 @@ class Timeline : public ProbeSink {
     tracked.way_back = to + '-' + from;
   }
 
+  /// The same of a message over TCP, which `from` is about to send.
+  void track_tcp(const TcpMark& mark, const std::string& from, const std::string& to) {
+    tcp_.track(mark, from, to, false);
+  }
+  /// It hands over addresses and keys.
+  void track_control(const TcpMark& mark, const std::string& from, const std::string& to) {
+    tcp_.track(mark, from, to, true);
+  }
+
   void record(const ProbeRecord& record) override;
   /// In order of begin within each step.
   std::vector<TimelineRecord> take();
 
  private:
-  /// One row under construction.
-  struct Part {
-    TimelineRecord record;
-    std::uint64_t count = 0;
-    std::uint64_t misses = 0;
-    std::uint64_t extended = 0;
-  };
-  /// What a kind of record contributes to: which row of a work request.
-  struct Row {
-    int step;
-    const char* part;
-    const char* lane;
-    const char* block;
-    const char* plane;
-    const char* text;
-  };
-  using Parts = std::map<std::string, Part>;
+  using Row = TimelineRow;
   struct Tracked {
     Operation operation = Operation::kWrite;
     std::string wire;
     std::string way_back;
-    Parts parts;
+    TimelineParts parts;
   };
 
   void control_plane(const ProbeRecord& r);
-  static std::string key_of(const Row& row);
-  void extend(Parts& parts, const Row& row, Time end);
   void data_plane(const ProbeRecord& r, Tracked& tracked);
   void on_wire(const ProbeRecord& r, Tracked& tracked);
   void fault(const ProbeRecord& r);
-  void grow(Parts& parts, const Row& row, const std::string& host, Time begin, Time end,
-            std::uint64_t bytes, WorkRequestId work_request);
+  void fault_of_tcp(const ProbeRecord& r);
+  void add_fault(const ProbeRecord& r, const std::string& where, const char* lane,
+                 const char* block, const std::string& text);
   const std::string& host(const ProbeRecord& r) const { return components_[r.component].host; }
   bool at_home(const ProbeRecord& r) const;
   bool of_home_host(const ProbeRecord& r) const;
@@ -86,6 +81,7 @@ class Timeline : public ProbeSink {
   std::map<std::uint64_t, Tracked> tracked_;
   /// By NIC and completion queue: what its last event was for.
   std::map<std::uint64_t, WorkRequestId> events_for_;
+  TcpTimeline tcp_;
   std::vector<TimelineRecord> once_;
   std::vector<TimelineRecord> faults_;
   std::size_t faults_seen_ = 0;

@@ -2,6 +2,7 @@
 #include "scenarios/engine/workload_checks.h"
 
 #include "model/headers.h"
+#include "model/json_path.h"
 #include "model/nic_abi.h"
 #include "model/packet.h"
 #include "model/quantity.h"
@@ -56,6 +57,7 @@ class WorkloadChecker {
   void run(const FabricSpec& fabric, Bytes added) {
     if (w_.is_over_tcp()) return tcp(fabric);
     require(!w_.tcp, "tcp", "belongs to transport \"tcp\"");
+    check_control(fabric);
     require(!is_of_sockets(w_.test), "test",
             in_quotes(name_of(w_.test)) + " runs over transport \"tcp\"");
     if (is_of_flows(w_.pattern))
@@ -84,6 +86,19 @@ class WorkloadChecker {
   }
   void require(bool holds, const char* key, const std::string& problem) const {
     if (!holds) fail(key, problem);
+  }
+
+  void check_control(const FabricSpec& fabric) const {
+    if (w_.control != ControlKind::kTcp) return;
+    require(w_.pattern == WorkloadPattern::kPairs || w_.pattern == WorkloadPattern::kPerftest ||
+                w_.pattern == WorkloadPattern::kRkeyGuessing,
+            "control",
+            "\"tcp\" belongs to the patterns \"pairs\", \"perftest\" and \"rkey_guessing\"");
+    require(fabric.link_layer != LinkLayer::kInfiniBand, "control",
+            "\"tcp\" needs Ethernet, and fabric.link_layer is \"infiniband\"");
+    for (const JsonNode& member : nearest_node(document_, path_).children())
+      require(member.key() != "control_latency", "control_latency",
+              "belongs to control \"fixed\"; that of \"tcp\" is a result");
   }
 
   void refuse_keys_of_perftest() const {

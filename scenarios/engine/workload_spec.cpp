@@ -93,8 +93,12 @@ void WorkloadSpec::describe_connection(Fields& f) {
           one_of(Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)),
           "largest payload of a packet");
   f.field("start", start, "when the applications start");
+  f.choice(
+      "control", control, {{"fixed", ControlKind::kFixed}, {"tcp", ControlKind::kTcp}},
+      "how `to` hands address, length and rkey to `from`: over a channel of control_latency, or "
+      "over a TCP connection of the same hosts");
   f.field("control_latency", control_latency, range(Time(), Time::s(1)),
-          "one way of the channel over which B hands address, length and rkey to A");
+          "one way of the fixed channel");
   f.field(
       "max_rd_atomic", max_rd_atomic, range(0, 16),
       "READs and atomics that a queue pair may have outstanding; with 0 one is refused at home");

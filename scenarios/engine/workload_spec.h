@@ -133,6 +133,9 @@ constexpr bool is_of_sockets(PerftestProgram program) {
   return program == PerftestProgram::kTcpBw || program == PerftestProgram::kTcpLat;
 }
 
+/// How two programs hand each other addresses and keys.
+enum class ControlKind : std::uint8_t { kFixed, kTcp };
+
 /// What programs that talk over TCP do with their sockets.
 struct TcpWorkloadSpec {
   Bytes response;
@@ -224,6 +227,8 @@ struct WorkloadSpec {
   std::uint32_t queue_pairs = 1;
   Bytes path_mtu{4096};
   Time start;
+  ControlKind control = ControlKind::kFixed;
+  std::optional<std::uint16_t> control_port;  ///< once checked, if it is TCP: where `to` listens
   Time control_latency = Time::us(10);
   std::uint8_t max_rd_atomic = 16;
   std::uint8_t max_dest_rd_atomic = 16;

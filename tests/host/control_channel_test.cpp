@@ -13,7 +13,7 @@ using test::SoftwareHost;
 TEST_CASE("Messages arrive in order, each one latency after it was sent") {
   SoftwareHost host;
   CpuCore other(host.scheduler, test::one_gigahertz(), host.usage);
-  ControlChannel channel(host.scheduler, 20_us);
+  FixedControlChannel channel(host.scheduler, 20_us);
   test::ProbeRecorder probes;
   channel.probe().attach(&probes, 7);
   host.start([&](CpuTask& task) {

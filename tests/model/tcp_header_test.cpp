@@ -156,3 +156,33 @@ TEST_CASE("Sequence numbers are compared around their wrap") {
   CHECK(behind - before == 0x20);
   CHECK(before - behind == -0x20);
 }
+
+TEST_CASE("A segment is named to observers by its ports, place, length and flags") {
+  TcpHeader named;
+  named.source_port = 32768;
+  named.destination_port = 5001;
+  named.sequence = TcpSeq(17);
+  CHECK(text_of(named.mark(0)) == "32768 > 5001, seq 17, 0 B");
+  named.ack = named.psh = true;
+  CHECK(text_of(named.mark(1448)) == "32768 > 5001, seq 17, 1448 B [PSH,ACK]");
+  named.syn = named.fin = named.rst = named.ece = named.cwr = true;
+  CHECK(text_of(named.mark(2)) == "32768 > 5001, seq 17, 2 B [SYN,FIN,RST,PSH,ACK,ECE,CWR]");
+  CHECK(named.mark(0));
+  CHECK_FALSE(TcpMark());
+}
+
+TEST_CASE("Stretches of one direction overlap where they have a byte in common") {
+  const TcpMark message{32768, 5001, TcpSeq(0xfffffff0), 0x30, 0};
+  const auto overlaps = [&](std::uint32_t sequence, std::uint32_t payload) {
+    return TcpMark{32768, 5001, TcpSeq(sequence), payload, 0}.overlaps(message);
+  };
+  CHECK(overlaps(0xfffffff0, 0x30));
+  CHECK(overlaps(0x1f, 1));
+  CHECK_FALSE(overlaps(0x20, 1));
+  CHECK(overlaps(0xffffffe0, 0x11));
+  CHECK_FALSE(overlaps(0xffffffe0, 0x10));
+  CHECK(overlaps(0xffffff00, 0x1000));
+  CHECK_FALSE(overlaps(0xfffffff0, 0));
+  CHECK_FALSE(TcpMark{5001, 32768, TcpSeq(0xfffffff0), 0x30, 0}.overlaps(message));
+  CHECK_FALSE(TcpMark{32769, 5001, TcpSeq(0xfffffff0), 0x30, 0}.overlaps(message));
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/event_log.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -102,6 +104,66 @@ TEST_CASE("an injected fault is the link's, seen from the packet's sender") {
   REQUIRE(bench.out.str() ==
           "       100.000 ns  host.B.nic0.link                 packet lost                "
           "A.nic1 qp 5 #7     psn 77 Acknowledge\n");
+}
+
+TEST_CASE("a lost packet of TCP is a segment, not an operation of verbs") {
+  Bench bench;
+  bench.log->record({100_ns,
+                     kNicB0,
+                     ProbeKind::kPacketLost,
+                     {},
+                     1,
+                     0,
+                     0,
+                     TcpMark{5001, 32768, TcpSeq(77), 1448, 0x10}});
+  bench.log.reset();
+  REQUIRE(bench.out.str() ==
+          "       100.000 ns  host.B.nic0.link                 packet lost                "
+          "                   5001 > 32768, seq 77, 1448 B [ACK]\n");
+}
+
+TEST_CASE("the kernel's TCP says which stretch of which stream it is about") {
+  Bench bench(with_glob("host.B.nic0.kernel*"));
+  const TcpMark stretch{32768, 5001, TcpSeq(9), 100, 0};
+  const auto say = [&](ProbeKind kind, std::uint64_t b, const TcpMark& mark) {
+    bench.log->record({100_ns, kNicB0, kind, {}, 0, 90'000, b, mark});
+  };
+  say(ProbeKind::kSocketSend, 100, stretch);
+  say(ProbeKind::kConnected, 1, stretch);
+  say(ProbeKind::kSegmentAgain, 1, stretch);
+  say(ProbeKind::kSegmentAgain, 0, stretch);
+  say(ProbeKind::kSegmentMade, 2, stretch);
+  say(ProbeKind::kSegmentTaken, 3, stretch);
+  say(ProbeKind::kSoftirqRound, 4, {});
+  say(ProbeKind::kConnectionFailed, 1, stretch);
+  say(ProbeKind::kConnectionClosed, 0, stretch);
+  bench.log->record({100_ns, kNicB0, ProbeKind::kFrameRead, {}, 0, 90'000, 170, stretch});
+  bench.log.reset();
+  const auto line = [](const std::string& block, const std::string& event,
+                       const std::string& details) {
+    return fmt::format("       100.000 ns  {:<32} {:<26} {:<18} {}\n", block, event, "", details);
+  };
+  const std::string kStretch = "32768 > 5001, seq 9, 100 B";
+  const std::string kTcp = "host.B.nic0.kernel.tcp";
+  CHECK(bench.out.str() ==
+        line("host.B.nic0.kernel.socket", "send returns", kStretch + "; took 10.000 ns") +
+            line(kTcp, "connection established", kStretch + "; called, took 10.000 ns") +
+            line(kTcp, "sent again", kStretch + "; after a timeout") +
+            line(kTcp, "sent again", kStretch + "; after duplicates") +
+            line(kTcp, "segment made", kStretch + "; 2 descriptors, took 10.000 ns") +
+            line(kTcp, "segment received", kStretch + "; 3 frames, took 10.000 ns") +
+            line("host.B.nic0.kernel.softirq", "round of polling", "4 frames, took 10.000 ns") +
+            line(kTcp, "connection failed", kStretch + "; reset by the peer") +
+            line(kTcp, "connection closed", kStretch));
+  CHECK(level(ProbeKind::kSegmentAgain, 0, 0) == LogLevel::kFault);
+  CHECK(level(ProbeKind::kConnectionFailed, 0, 0) == LogLevel::kFault);
+  CHECK(level(ProbeKind::kResetSent, 0, 0) == LogLevel::kFault);
+  CHECK(level(ProbeKind::kSocketSend, 0, 0) == LogLevel::kMessage);
+  CHECK(level(ProbeKind::kSocketReceive, 0, 0) == LogLevel::kMessage);
+  CHECK(level(ProbeKind::kSocketWoken, 0, 0) == LogLevel::kMessage);
+  CHECK(level(ProbeKind::kConnected, 0, 0) == LogLevel::kMessage);
+  CHECK(level(ProbeKind::kSegmentMade, 0, 0) == LogLevel::kPacket);
+  CHECK(level(ProbeKind::kAckTaken, 0, 0) == LogLevel::kPacket);
 }
 
 TEST_CASE("an event is told from its entry to the program that takes it") {

@@ -327,6 +327,29 @@ TEST_CASE("faults of any work request come last, in order of time, with their re
               "'completion in error: remote access error'")});
 }
 
+TEST_CASE("what happens to segments of TCP on links and in the kernel is told by ports and place") {
+  Recorded t;
+  const TcpMark segment{32768, 5001, TcpSeq(77), 1448, 0x10};
+  const auto see = [&](std::uint32_t component, ProbeKind kind, Time time, std::uint64_t b) {
+    t.record({time, component, kind, {}, 0, 0, b, segment});
+  };
+  see(kNicA, ProbeKind::kPacketLost, 10_ns, 0);
+  see(kNicA, ProbeKind::kSegmentAgain, 20_ns, 1);
+  see(kNicA, ProbeKind::kSegmentAgain, 30_ns, 0);
+  see(kNicA, ProbeKind::kConnectionFailed, 40_ns, 2);
+  see(kNicB, ProbeKind::kResetSent, 50_ns, 0);
+  CHECK(rows(t) == Rows{("0 fault: 10-10 A-B/wire/link data 0 B wr 0 "
+                         "'TCP 32768 > 5001, seq 77, 1448 B [ACK], is lost'"),
+                        ("0 fault: 20-20 A/cpu/kernel.tcp data 0 B wr 0 "
+                         "'sends again after a timeout: 32768 > 5001, seq 77, 1448 B [ACK]'"),
+                        ("0 fault: 30-30 A/cpu/kernel.tcp data 0 B wr 0 "
+                         "'sends again after duplicates: 32768 > 5001, seq 77, 1448 B [ACK]'"),
+                        ("0 fault: 40-40 A/cpu/kernel.tcp data 0 B wr 0 "
+                         "'the connection 32768 > 5001 failed: timed out'"),
+                        ("0 fault: 50-50 B/cpu/kernel.tcp data 0 B wr 0 "
+                         "'resets a stranger: 32768 > 5001, seq 77, 1448 B [ACK]'")});
+}
+
 TEST_CASE("of many faults the first 64 are shown, and one row counts the rest") {
   const auto flushed = static_cast<std::uint64_t>(CompletionStatus::kFlushed);
   for (const std::size_t count : {Timeline::kMaxFaults, Timeline::kMaxFaults + 3}) {

@@ -43,7 +43,8 @@ ROWS = {"N1", "N2", "N5", "N7", "P53", "T4 write_bw 512 B", "T4 write_bw 1K", "T
         "H17 SEND, A", "H17 SEND, B", "H17 WRITE, A", "H17 WRITE, B", "H17 READ, A", "H17 READ, B",
         "D3 WRITE (recalled)", "D3 SEND (recalled)",
         "E1 K = 16640 B", "E1 K = 66560 B", "E1 K = 199680 B", "P56 pipelined",
-        "P56 not pipelined"}
+        "P56 not pipelined", "P60 simple, transmit, 64 B", "P60 kernel, transmit, 64 B",
+        "P60 dpdk, transmit, 64 B", "P60 simple, receive, 1024 B", "P60 dpdk, both ways, 1499 B"}
 
 
 def main():

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -274,7 +275,7 @@ class Run(CommandLine):
         status, out, err = rnicsim("run", "write_8step")
         self.assertEqual((status, err), (0, ""))
         self.assertLessEqual(max(len(line) for line in out.splitlines()), 100)
-        self.assertLessEqual(out.count("\n"), 51)
+        self.assertLessEqual(out.count("\n"), 59)
         self.assertNotIn("\033", out)
         for step in range(1, 9):
             self.assertIn(f"\n {step}  ", out)
@@ -313,6 +314,27 @@ class Run(CommandLine):
                                        "--log", choice)
         self.assertEqual(status, 0, err)
         return err.splitlines()[1:]
+
+    def test_the_log_tells_the_control_channel_over_tcp_message_by_message(self):
+        status, _, err = rnicsim("run", "write_8step", "--quiet",
+                                 "--log", "host.A.nic0.kernel*=message")
+        self.assertEqual(status, 0)
+        out, back = "32768 > 18515, seq ", "18515 > 32768, seq "
+        first, of_b = 1159134098, 3478966605
+        # How long calls took is the timeline's to say.
+        said_here = [re.sub(r";? ?(called, )?took [0-9.]+ ns$", "", line.split(" ns  ", 1)[1])
+                     for line in err.splitlines()[1:]]
+        self.assertEqual(said_here, [
+            f"{'host.A.nic0.kernel.' + block:<32} {event:<26} {'':<18} {details}"
+            for block, event, details in (
+                ("socket", "program woken", f"{out}{first}, 0 B"),
+                ("tcp", "connection established", f"{out}{first}, 0 B"),
+                ("socket", "send returns", f"{out}{first}, 52 B"),
+                ("socket", "program woken", f"{back}{of_b}, 52 B"),
+                ("socket", "receive returns", f"{back}{of_b}, 4 B"),
+                ("socket", "receive returns", f"{back}{of_b + 4}, 48 B"),
+                ("socket", "send returns", f"{out}{first + 52}, 12 B"),
+                ("tcp", "connection closed", f"{out}{first}, 0 B"))])
 
     def test_the_log_is_sorted_by_time_and_chosen_by_level(self):
         everything = self.log_lines("*")

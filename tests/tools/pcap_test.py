@@ -66,8 +66,12 @@ class Capture(unittest.TestCase):
 
 
 class EightSteps(Capture):
+    def rdma(self, *arguments):
+        """Without the packets of the control channel."""
+        return self.capture("write_8step", "--set", "workload.0.control=fixed", *arguments)
+
     def test_tshark_reads_the_message_at_both_ports(self):
-        path = self.capture("write_8step")
+        path = self.rdma()
         rows = tshark(path, "frame.interface_name", "frame.packet_flags_direction", "ip.src",
                       "infiniband.bth.opcode", "infiniband.bth.psn", "frame.protocols",
                       "_ws.expert.message")
@@ -94,7 +98,7 @@ class EightSteps(Capture):
         return f"0x{int(code):08x}"
 
     def test_scapy_computes_every_icrc(self):
-        _, packets = read_pcapng(self.capture("write_8step").read_bytes())
+        _, packets = read_pcapng(self.rdma().read_bytes())
         self.assertGreater(len(packets), 32)
         for packet in packets:
             frame = Ether(packet["frame"])
@@ -103,7 +107,7 @@ class EightSteps(Capture):
             self.assertEqual(Ether(bytes(frame))[BTH].icrc, sent)
 
     def test_every_packet_arrives_as_it_left_15_ns_later_over_3_m(self):
-        interfaces, packets = read_pcapng(self.capture("write_8step").read_bytes())
+        interfaces, packets = read_pcapng(self.rdma().read_bytes())
         self.assertEqual([interface[2] for interface in interfaces],
                          [b"host.A.nic0", b"host.B.nic0"])
         self.assertEqual([interface[9] for interface in interfaces], [b"\x0c", b"\x0c"])
@@ -118,16 +122,15 @@ class EightSteps(Capture):
         self.assertFalse([p for p in packets if 1 in p], "nothing is lost, so no comment")
 
     def test_tshark_shows_the_nanoseconds_of_the_time(self):
-        path = self.capture("write_8step")
+        path = self.rdma()
         _, packets = read_pcapng(path.read_bytes())
         shown = [row[0] for row in tshark(path, "frame.time_epoch")]
         self.assertEqual(shown, [f"{p['ps'] // 10**12}.{p['ps'] % 10**12 // 1000:09d}"
                                  for p in packets])
 
     def test_an_elided_payload_reads_zeros_and_has_the_same_headers_and_times(self):
-        carried = read_pcapng(self.capture("write_8step").read_bytes())[1]
-        elided = read_pcapng(self.capture("write_8step", "--set",
-                                     "engine.payload=elided").read_bytes())[1]
+        carried = read_pcapng(self.rdma().read_bytes())[1]
+        elided = read_pcapng(self.rdma("--set", "engine.payload=elided").read_bytes())[1]
         self.assertEqual(len(carried), len(elided))
         zeros = 0
         for a, b in zip(carried, elided):
@@ -142,12 +145,26 @@ class EightSteps(Capture):
         self.assertEqual(zeros, 2 * 14)
 
     def test_one_port_alone(self):
-        both = read_pcapng(self.capture("write_8step").read_bytes())[1]
+        both = read_pcapng(self.rdma().read_bytes())[1]
         interfaces, packets = read_pcapng(
-            self.capture("write_8step", "--pcap-port", "host.B.*").read_bytes())
+            self.rdma("--pcap-port", "host.B.*").read_bytes())
         self.assertEqual([interface[2] for interface in interfaces], [b"host.B.nic0"])
         self.assertEqual([p["frame"] for p in packets],
                          [p["frame"] for p in both if p["interface"] == 1])
+
+    def test_tshark_reads_the_control_channel_as_a_clean_stream_of_tcp(self):
+        path = self.capture("write_8step", "--pcap-port", "host.A.*")
+        rows = tshark(path, "tcp.srcport", "tcp.flags", "tcp.len", "tcp.analysis.flags",
+                      "_ws.expert.message", "frame.protocols")
+        tcp = [row for row in rows if row[0]]
+        self.assertEqual(len(rows) - len(tcp), 17, "the WRITE's packets and its acknowledgement")
+        self.assertEqual({row[3] for row in tcp}, {""})
+        syn, fin = 0x02, 0x01
+        self.assertEqual([int(row[1], 0) & syn for row in tcp], [syn, syn] + (len(tcp) - 2) * [0])
+        self.assertEqual(sum(int(row[1], 0) & fin for row in tcp), 2)
+        # Both introduce themselves, and A says that it has finished; each with 4 B in front.
+        self.assertEqual([(row[0] == "18515", int(row[2])) for row in tcp if row[2] != "0"],
+                         [(False, 52), (True, 52), (False, 12)])
 
 
 SWITCHED = """{

@@ -211,7 +211,8 @@ class Summary {
     for (auto at = run_.result.metrics.lower_bound(plane);
          at != run_.result.metrics.end() && at->first.compare(0, plane.size(), plane) == 0; ++at) {
       std::string name = at->first.substr(plane.size());
-      if (name == "busy" || name.find('.') != std::string::npos || at->second.as_real() == 0)
+      if (name == "busy" || name.find('.') != std::string::npos || at->second.as_real() == 0 ||
+          at->second.unit != Unit::kPicoseconds)
         continue;
       std::replace(name.begin(), name.end(), '_', ' ');
       shares.emplace_back(-at->second.as_real(),

@@ -52,6 +52,7 @@ class View {
     from_ = !named ? "the writer" : workload.front().from;
     to_ = !named ? "the target" : workload.front().to;
     if (!workload.empty()) {
+      over_tcp_ = workload.front().is_over_tcp();
       operation_ = operation_in(workload.front());
       handed_over_ = handed_over_text(workload.front());
     }
@@ -103,7 +104,26 @@ class View {
 
   static std::string lane_of(const TimelineRecord& r) { return r.host + ' ' + r.lane; }
 
+  /// Of messages over TCP, beside those that all have.
+  std::string title_over_tcp(int step) const {
+    switch (step) {
+      case 3:
+        return from_ + " connects to " + to_;
+      case 4:
+        return from_ + "'s kernel copies, makes segments and rings its NIC's doorbell";
+      case 5:
+        return from_ + "'s NIC fetches what to send";
+      case 7:
+        return to_ + "'s NIC writes into the kernel's memory and interrupts a core";
+      case 8:
+        return to_ + "'s kernel takes the segments and wakes the program";
+      default:
+        return to_ + "'s program gets the message";
+    }
+  }
+
   std::string title_of(int step) const {
+    if (over_tcp_ && step >= 3 && step != 6) return title_over_tcp(step);
     switch (step) {
       case 1:
         return "Both applications start";
@@ -177,8 +197,9 @@ class View {
           messages_ == 1 ? "per message" : fmt::format("message {} of {}", i + 1, messages_);
       const bool interrupted = std::any_of(of_one.begin(), of_one.end(),
                                            [](const auto& r) { return r.block == "interrupts"; });
-      const char* remark = interrupted ? ", kernel only to wake; their steps overlap"
-                                       : ", no kernel; NICs at work, their steps overlap";
+      const char* remark = over_tcp_     ? ", both kernels and NICs at work; their steps overlap"
+                           : interrupted ? ", kernel only to wake; their steps overlap"
+                                         : ", no kernel; NICs at work, their steps overlap";
       heading("DATA PLANE", ": " + which + remark, "all of it: " + short_text(end - begin));
       column_names(true);
       steps(of_one, begin, end, true);
@@ -232,6 +253,7 @@ class View {
   TerminalStyle style_;
   std::string from_;
   std::string to_;
+  bool over_tcp_ = false;  ///< the first workload
   Operation operation_ = Operation::kWrite;
   std::string handed_over_ = "where it may write: address, length and rkey";
   std::vector<std::string> hosts_;

@@ -69,7 +69,7 @@ void FlowWorkload::make_programs(const std::function<unsigned(const std::string&
     const FlowProgram::Place place{hosts_[end], nic[end], end, core(hosts_[end])};
     programs_.push_back(std::make_unique<FlowProgram>(setting, place, observer));
     mailboxes_.push_back(
-        std::make_unique<ControlChannel>(system_.scheduler(), spec_.control_latency));
+        std::make_unique<FixedControlChannel>(system_.scheduler(), spec_.control_latency));
     mailboxes_.back()->probe().attach(observer, system_.server(hosts_[end]).component);
   }
   for (std::uint32_t i = 0; i < run_.pairs().size(); ++i) {
