@@ -79,12 +79,12 @@ std::size_t times(const std::string& text, const std::string& part) {
 TEST_CASE("a comparison is a table with its groups, and what limited a run in short") {
   CHECK(comparison_table(example(), {}) ==
         "Two ways\n"
-        "                              TCP     WRITE\n"
-        "  latency                    3 us    1.5 us\n"
+        "                                TCP       WRITE\n"
+        "  latency                      3 us      1.5 us\n"
         "At B\n"
-        "  copies                        4         0\n"
-        "  cycles             1.5 cycles/B  0 cycles/B\n"
-        "  limited by         CPU of B, \"busy\" 99 %  the wire\n");
+        "  copies                          4           0\n"
+        "  cycles               1.5 cycles/B  0 cycles/B\n"
+        "  limited by  CPU of B, \"busy\" 99 %    the wire\n");
 }
 
 TEST_CASE("a table that is too wide goes on below, never beyond the terminal") {
