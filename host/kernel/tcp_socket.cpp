@@ -72,9 +72,8 @@ void TcpSocket::wake(WaitQueue& queue) {
   ++stack_.counts_.wakeups;
   stack_.in_context(*this, [&](KernelContext& context) {
     queue.wake([&](Cycles cycles) {
-      return context.charge(options_.plane, CpuCategory::kScheduling, cycles);
+      return woken_ = context.charge(options_.plane, CpuCategory::kScheduling, cycles);
     });
-    woken_ = context.now();
   });
 }
 

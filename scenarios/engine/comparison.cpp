@@ -124,7 +124,7 @@ class TableMaker {
     const std::optional<Unit> unit = unit_of(metric, spec);
     if (!unit) return "metric";
     row.unit = *unit;
-    row.better = better_of(*spec.metric, row.unit);
+    row.better = spec.words ? Better::kUnknown : better_of(*spec.metric, row.unit);
     if (per) {
       const std::optional<Unit> divisor = unit_of(*per, spec);
       if (!divisor) return "per";
@@ -283,7 +283,7 @@ class Layout {
 
 bool ComparisonRow::is_best(std::size_t column) const {
   const std::optional<double>& own = cells[column].value;
-  if (better == Better::kUnknown || !own || !cells[column].words.empty()) return false;
+  if (better == Better::kUnknown || !own) return false;
   bool is_better_than_one = false;
   for (const ComparisonCell& cell : cells) {
     if (!cell.value || *cell.value == *own) continue;
@@ -296,7 +296,7 @@ bool ComparisonRow::is_best(std::size_t column) const {
 std::optional<double> ComparisonRow::factor(std::size_t column) const {
   const std::optional<double>& first = cells.front().value;
   const std::optional<double>& own = cells[column].value;
-  if (!first || !own || *first == 0) return std::nullopt;
+  if (!first || !own || *first == 0 || !cells[column].words.empty()) return std::nullopt;
   return *own / *first;
 }
 

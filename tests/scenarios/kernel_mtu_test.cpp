@@ -12,11 +12,11 @@ namespace {
 
 /// What is said of hosts A and B with a link of so many bytes, `a` being members of A.
 std::string said(const std::string& a, const std::string& link_mtu, const std::string& transport) {
-  return failure(
-      text_of(R"([{"name": "A")" + a + R"(}, {"name": "B"}])",
-              R"([{"name": "w0", "from": "A", "to": "B", "path_mtu": "256 B", "transport": ")" +
-                  transport + "\"}]",
-              R"(, "fabric": {"link": {"mtu": ")" + link_mtu + "\"}}"));
+  const std::string path_mtu = transport == "rc" ? R"(, "path_mtu": "256 B")" : "";
+  return failure(text_of(R"([{"name": "A")" + a + R"(}, {"name": "B"}])",
+                         R"([{"name": "w0", "from": "A", "to": "B", "transport": ")" + transport +
+                             "\"" + path_mtu + "}]",
+                         R"(, "fabric": {"link": {"mtu": ")" + link_mtu + "\"}}"));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every file and folder that README.md names exists, and its picture is what the program prints.
+"""Every file and folder that README.md names exists, and its pictures are what the program prints.
 
-RNICSIM_UPDATE=1 (tools/test --update) puts the picture in again instead.
+RNICSIM_UPDATE=1 (tools/test --update) puts the pictures in again instead.
 """
 import os
 import pathlib
@@ -12,17 +12,15 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMED = re.compile(r"`((?:model|host|nic|fabric|scenarios|tools|tests)/[\w/.]*)`")
+PICTURE = re.compile(r"(<!-- BEGIN: output of (.*?) -->\n).*?(<!-- END)", re.DOTALL)
 
 
-PICTURE = re.compile(r"(<!-- BEGIN: output of write_8step -->\n).*?(<!-- END)", re.DOTALL)
-
-
-def with_picture(text):
-    """The README with what the program prints now, as a Markdown block."""
-    shown = subprocess.run([os.environ["RNICSIM"], "run", "write_8step"], capture_output=True,
+def picture(match):
+    """What the program prints now, as a Markdown block."""
+    shown = subprocess.run([os.environ["RNICSIM"], *match[2].split()], capture_output=True,
                            text=True, check=True).stdout
     block = "".join("    " + line + "\n" if line else "\n" for line in shown.splitlines())
-    return PICTURE.sub(lambda match: match[1] + "\n" + block + "\n" + match[2], text)
+    return match[1] + "\n" + block + "\n" + match[3]
 
 
 def exists(name):
@@ -38,11 +36,12 @@ def main():
         print(f"README.md names {name}, which is not there")
     readme = ROOT / "README.md"
     text = readme.read_text(encoding="utf-8")
-    now = with_picture(text)
+    assert len(PICTURE.findall(text)) > 1, "README.md has no pictures: has its layout changed?"
+    now = PICTURE.sub(picture, text)
     if os.environ.get("RNICSIM_UPDATE") == "1":
         readme.write_text(now, encoding="utf-8")
     elif now != text:
-        print("the output of write_8step in README.md is not what the program prints")
+        print("an output in README.md is not what the program prints")
         return 1
     return 1 if missing else 0
 

@@ -48,11 +48,14 @@ Json row_to_json(const ComparisonRow& row) {
                {"better", name_of(row.better)},
                {"cells", Json::array()}};
   if (row.per.empty()) json.erase("per");
-  for (std::size_t c = 0; c < row.cells.size(); ++c)
-    json["cells"].push_back({{"value", optional(row.cells[c].value)},
-                             {"text", cell_text(row, c)},
-                             {"factor", optional(row.factor(c))},
-                             {"best", row.is_best(c)}});
+  for (std::size_t c = 0; c < row.cells.size(); ++c) {
+    Json cell = {{"value", optional(row.cells[c].value)},
+                 {"text", cell_text(row, c)},
+                 {"factor", optional(row.factor(c))},
+                 {"best", row.is_best(c)}};
+    if (!row.cells[c].words.empty()) cell["worded"] = true;
+    json["cells"].push_back(std::move(cell));
+  }
   return json;
 }
 

@@ -5,16 +5,16 @@
 //   { "format": "rnicsim-comparison", "version": 1, "tables": [ { title,
 //       columns: [ { title, scenario, variant, error } ],
 //       rows: [ { group, chart, title, metric, per, unit, better,
-//                 cells: [ { value, text, factor, best } ] } ] } ] }
+//                 cells: [ { value, text, factor, best, worded } ] } ] } ] }
 //   variant  "base": the scenario itself
 //   error    why the run failed; not there if it did not
 //   group    heading above the row, "" without one; chart: bars, stack or lines
 //   metric   what was measured, or the path of a setting; per: by what it was divided, if it was
 //   unit     of the values: as in the result document, or e.g. "cycles/B", or words of the file
 //   better   less, more, or unknown
-//   cells    one a column: value is null where there is words instead of a number, or nothing;
-//            text is the same for people; factor: of the first column's value, null without one;
-//            best: no other is better and some are worse
+//   cells    one a column: value is null where there is nothing, or words that no number stands
+//            behind; text is the same for people; factor: of the first column's value, or null;
+//            best: no other is better and some are worse; worded, if words show it
 //
 // The CSV file is tidy: one line a cell.
 #pragma once
