@@ -391,7 +391,7 @@ class Others(CommandLine):
                          ["congestion_control_preset.schema.json",
                           "exerciser_preset.schema.json", "host_preset.schema.json",
                           "link_preset.schema.json", "nic_preset.schema.json", "scenario.schema.json",
-                          "switch_preset.schema.json"])
+                          "study.schema.json", "switch_preset.schema.json"])
 
     FLOWS = """{
   "hosts": [ { "name": "h", "count": 3 } ],

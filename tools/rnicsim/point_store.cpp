@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "scenarios/engine/run_json.h"
 #include "tools/rnicsim/output_file.h"
@@ -21,8 +22,20 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "rnicsim-point";
-constexpr int kVersion = 1;
+// A file is this, then the run or the error, then the end. What the run gave is long and JSON
+// already: it is neither built into a document nor taken out of one.
+std::string head_of(const std::string& key) {
+  return fmt::format(R"({{"format":"rnicsim-point","version":1,"key":"{}",)", key);
+}
+constexpr std::string_view kRun = "\"run\":";
+constexpr std::string_view kError = "\"error\":";
+constexpr std::string_view kEnd = "}\n";
+
+std::string content_of(std::ifstream in) { return {std::istreambuf_iterator<char>(in), {}}; }
+
+bool stands_at(const std::string& text, std::size_t place, std::string_view part) {
+  return text.compare(place, part.size(), part) == 0;
+}
 
 }  // namespace
 
@@ -42,17 +55,36 @@ bool PointStore::is_empty() const {
   return true;
 }
 
+std::string PointStore::file_of(const std::string& key) const {
+  return (fs::path(folder_) / (key + ".json")).string();
+}
+
+PointState PointStore::state_of(const std::string& key) const {
+  std::ifstream in(file_of(key), std::ios::binary);
+  const std::string head = head_of(key);
+  std::string text(head.size() + kError.size(), ' ');
+  if (!in.read(text.data(), static_cast<std::streamsize>(text.size())) || !stands_at(text, 0, head))
+    return PointState::kMissing;
+  if (stands_at(text, head.size(), kRun)) return PointState::kSimulated;
+  return stands_at(text, head.size(), kError) ? PointState::kFailed : PointState::kMissing;
+}
+
 std::optional<PointOutcome> PointStore::find(const std::string& key) const {
-  std::ifstream in(fs::path(folder_) / (key + ".json"), std::ios::binary);
-  if (!in) return std::nullopt;
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string text = content_of(std::ifstream(file_of(key), std::ios::binary));
+  const std::string head = head_of(key);
+  const std::size_t shortest = head.size() + kError.size() + kEnd.size();
+  if (text.size() < shortest || !stands_at(text, 0, head) ||
+      !stands_at(text, text.size() - kEnd.size(), kEnd))
+    return std::nullopt;
+  const auto behind = [&](std::string_view mark) {
+    const std::size_t begin = head.size() + mark.size();
+    return text.substr(begin, text.size() - kEnd.size() - begin);
+  };
   try {
-    const Json json = Json::parse(text);
-    if (json.at("format") != kFormat || json.at("version") != kVersion || json.at("key") != key)
-      return std::nullopt;
-    if (json.contains("error")) return PointOutcome{std::nullopt, json["error"].get<std::string>()};
-    return PointOutcome{run_from_text(json.at("run").dump()), ""};
-  } catch (const std::exception&) {  // somebody else's file: it is as if it were not there
+    if (stands_at(text, head.size(), kRun)) return PointOutcome{run_from_text(behind(kRun)), ""};
+    if (!stands_at(text, head.size(), kError)) return std::nullopt;
+    return PointOutcome{std::nullopt, Json::parse(behind(kError)).get<std::string>()};
+  } catch (const nlohmann::json::exception&) {  // somebody else wrote it: as if it were not there
     return std::nullopt;
   }
 }
@@ -70,14 +102,13 @@ std::unique_ptr<PointClaim> PointStore::claim(const std::string& key) const {
 }
 
 void PointStore::keep(const std::string& key, const PointOutcome& outcome) const {
-  // What the run gave is long and JSON already.
-  std::string text =
-      fmt::format(R"({{"format":"{}","version":{},"key":"{}",)", kFormat, kVersion, key);
+  std::string text = head_of(key);
   if (outcome.run)
-    text += "\"run\":" + run_to_text(*outcome.run);
+    text.append(kRun).append(run_to_text(*outcome.run));
   else
-    text += "\"error\":" + Json(outcome.error).dump(-1, ' ', false, Json::error_handler_t::replace);
-  write_output_file(folder_, key + ".json", text + "}\n");
+    text.append(kError).append(
+        Json(outcome.error).dump(-1, ' ', false, Json::error_handler_t::replace));
+  write_output_file(folder_, key + ".json", text.append(kEnd));
 }
 
 }  // namespace rnicsim

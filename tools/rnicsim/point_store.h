@@ -25,12 +25,16 @@ class PointClaim {
   int descriptor_;
 };
 
+enum class PointState { kMissing, kFailed, kSimulated };
+
 class PointStore {
  public:
   explicit PointStore(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
   bool is_empty() const;
+  /// What find() would give, without reading all of it.
+  PointState state_of(const std::string& key) const;
   /// Nothing: it has not been simulated, or its file is of no use.
   std::optional<PointOutcome> find(const std::string& key) const;
   /// Null: another process has it.
@@ -39,6 +43,8 @@ class PointStore {
   void keep(const std::string& key, const PointOutcome& outcome) const;
 
  private:
+  std::string file_of(const std::string& key) const;
+
   std::string folder_;
 };
 

@@ -99,6 +99,7 @@ RunResult simulate_briefly(const Scenario& scenario, const SimulationHooks& hook
   RunResult result = simulate(scenario, hooks);
   result.timeline.clear();
   result.flows.clear();
+  for (auto& [path, metric] : result.metrics) metric.description.clear();
   return result;
 }
 
@@ -136,9 +137,11 @@ class Sweep {
       return mine;
     };
     options.finished = [&](std::size_t index, const PointOutcome& outcome) {
-      store_.keep(key_at_.at(index), outcome);
+      const std::string& key = key_at_.at(index);
+      store_.keep(key, outcome);
       claims_.erase(index);
-      failed_before_.erase(key_at_.at(index));
+      failed_before_.erase(key);
+      collect(key, outcome);
       ++simulated_;
     };
     options.progress = [&](const StudyProgress& now) { line.show(now); };
@@ -150,10 +153,12 @@ class Sweep {
   StudyResult result() {
     std::size_t missing = 0;
     for (const std::string& key : keys_) {
+      if (rows_.at(key).empty()) continue;  // collected
       const std::optional<PointOutcome> outcome = store_.find(key);
-      if (!outcome) ++missing;
-      for (StudyRow& row : rows_.at(key))
-        if (outcome) collector_.add(std::move(row), *outcome);
+      if (outcome)
+        collect(key, *outcome);
+      else
+        ++missing;
     }
     if (missing == 0) return collector_.finish();
     ConfigError::Detail detail;
@@ -166,10 +171,16 @@ class Sweep {
   /// Simulated before, or since this sweep began, if only to fail.
   bool is_settled(const std::string& key) {
     if (settled_.count(key) != 0) return true;
-    const std::optional<PointOutcome> outcome = store_.find(key);
-    const bool settled = outcome && (outcome->run || failed_before_.count(key) == 0);
+    const PointState state = store_.state_of(key);
+    const bool settled = state == PointState::kSimulated ||
+                         (state == PointState::kFailed && failed_before_.count(key) == 0);
     if (settled) settled_.insert(key);
     return settled;
+  }
+
+  void collect(const std::string& key, const PointOutcome& outcome) {
+    for (StudyRow& row : rows_.at(key)) collector_.add(std::move(row), outcome);
+    rows_.at(key).clear();
   }
 
   bool claim(std::size_t index) {
@@ -201,9 +212,9 @@ class Sweep {
 
   void note_key(const std::string& key) {
     keys_.push_back(key);
-    const std::optional<PointOutcome> outcome = store_.find(key);
-    if (!outcome) return;
-    (outcome->run ? settled_ : failed_before_).insert(key);
+    const PointState state = store_.state_of(key);
+    if (state != PointState::kMissing)
+      (state == PointState::kSimulated ? settled_ : failed_before_).insert(key);
   }
 
   StudyFile& study_;
