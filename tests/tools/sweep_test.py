@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -172,6 +173,38 @@ class Sweep(unittest.TestCase):
         self.good("--merge")
         self.good("--jobs", "4", out="whole")
         self.assert_same_results("out", "whole")
+
+    def test_a_point_whose_file_is_broken_is_simulated_again(self):
+        self.good("-q")
+        before = {name: (self.root / "out" / name).read_bytes() for name in RESULTS}
+        points = sorted((self.root / "out/points").glob("*.json"))
+        kept = [path.read_bytes() for path in points[:2]]
+        points[0].write_bytes(b"{}")
+        points[1].unlink()
+        self.good("-q", "--resume")
+        self.assertEqual([path.read_bytes() for path in points[:2]], kept)
+        self.assertEqual({name: (self.root / "out" / name).read_bytes() for name in RESULTS}, before)
+
+    def test_progress_is_shown_on_a_terminal_after_two_seconds(self):
+        self.study(set={"workload.w0.count": 150000, "engine.payload": "elided"})
+        mine, theirs = pty.openpty()
+        process = subprocess.Popen(self.command("--jobs", "1"), stdout=subprocess.DEVNULL,
+                                   stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(mine, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+        os.close(mine)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertRegex(shown.decode(), r"\r\x1b\[K\[#+-*\] \d of 8 points, 1 running, \S+/s, "
+                                         r"\d+ s left")
+        self.assertTrue(shown.endswith(b"\r\x1b[K"))
 
     def start_rank(self, rank, count):
         environment = dict(os.environ, OMPI_COMM_WORLD_RANK=str(rank),
