@@ -40,3 +40,37 @@ function setTheme(theme) {
 byId("theme").onclick = () =>
     setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+
+// --- Charts, of pages that have Chart.js --------------------------------------------------------
+const COLOURS = {
+  light: ["#2563c9", "#c8620a", "#1d7f45", "#8b3fc4", "#b3245f", "#0f7d8c", "#7a6a16", "#5d6878",
+          "#4a8fe0", "#e0964a", "#57b37c", "#c49be6"],
+  dark: ["#79aaff", "#f5a455", "#5cc98a", "#c793f2", "#f28bb2", "#5bcbdb", "#d3c25a", "#97a3b4",
+         "#a9c8ff", "#ffc994", "#a5e6c2", "#7f5fa8"],
+};
+const styleOf = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const colour = i => {
+  const all = COLOURS[document.documentElement.dataset.theme];
+  return all[i % all.length];
+};
+
+const drawn = new Map();  // canvas -> how to make its chart
+const charts = new Map();
+function draw(canvas) {
+  if (charts.has(canvas)) charts.get(canvas).destroy();
+  Chart.defaults.color = styleOf("--soft");
+  Chart.defaults.borderColor = styleOf("--line");
+  Chart.defaults.font.family = "system-ui, sans-serif";
+  charts.set(canvas, new Chart(canvas, drawn.get(canvas)()));
+}
+themeWatchers.push(() => { for (const canvas of drawn.keys()) draw(canvas); });
+
+function figure(place, name, unit, height, config) {
+  const plot = add(place, "figure", { class: "plot" });
+  add(add(plot, "figcaption", {}, name + " "), "small", {}, unit === "count" ? "" : unit);
+  const box = add(plot, "div", { class: "canvas", style: `height: ${height}px` });
+  const canvas = add(box, "canvas", { role: "img", "aria-label": name });
+  drawn.set(canvas, config);
+  draw(canvas);
+  return plot;
+}
