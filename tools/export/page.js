@@ -34,9 +34,34 @@ function add(parent, name, attributes, content) {
 const themeWatchers = [];
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
-  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
+  const words = { light: "Light", dark: "Dark", ...pageDocument.words };
+  byId("theme").textContent = theme === "dark" ? words.light : words.dark;
   for (const watcher of themeWatchers) watcher();
 }
 byId("theme").onclick = () =>
     setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+
+// --- Charts, of pages that have Chart.js --------------------------------------------------------
+const COLOURS = {
+  light: ["#2563c9", "#c8620a", "#1d7f45", "#8b3fc4", "#b3245f", "#0f7d8c", "#7a6a16", "#5d6878",
+          "#4a8fe0", "#e0964a"],
+  dark: ["#79aaff", "#f5a455", "#5cc98a", "#c793f2", "#f28bb2", "#5bcbdb", "#d3c25a", "#97a3b4",
+         "#a9c8ff", "#ffc994"],
+};
+const styleOf = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const colour = i => {
+  const all = COLOURS[document.documentElement.dataset.theme];
+  return all[i % all.length];
+};
+
+const drawn = new Map();  // canvas -> how to make its chart
+const charts = new Map();
+function draw(canvas) {
+  if (charts.has(canvas)) charts.get(canvas).destroy();
+  Chart.defaults.color = styleOf("--soft");
+  Chart.defaults.borderColor = styleOf("--line");
+  Chart.defaults.font.family = "system-ui, sans-serif";
+  charts.set(canvas, new Chart(canvas, drawn.get(canvas)()));
+}
+themeWatchers.push(() => { for (const canvas of drawn.keys()) draw(canvas); });
