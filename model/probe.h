@@ -71,7 +71,7 @@ enum class ProbeKind : std::uint8_t {
   kSegmentRung,       ///< the doorbell for it leaves. a: begin ps, b: descriptors
   kSegmentTaken,      ///< after merging. a: begin ps, b: frames merged by software and NIC
   kAckTaken,          ///< the same, of an acknowledgement without data
-  kSegmentAgain,      ///< is being sent again. b: 1 = after a timeout, 0 = after duplicates
+  kSegmentAgain,      ///< is being sent again. b: TcpAgain
   kSoftirqRound,      ///< of polling, ends. a: begin ps, b: frames taken
   kSocketWoken,       ///< its sleeper runs again. a: was woken ps
   // Faults injected on a link, reported for the sender. a: PSN, b: opcode (of TCP neither); time:

@@ -15,7 +15,8 @@
 // Connects to: the exerciser's PCIe endpoint, through Host the other side's stores and loads.
 // Models: prefetching (a fetch waits for all its descriptors to be posted, unless none is here),
 // as many packets under way as the endpoint has tags. Moves no bytes (all transfers are elided).
-// Approximates: an interrupt is a write of 4 B to the ring's memory. Ignores: what host and NIC
+// Approximates: an interrupt is a write of 4 B to the ring's memory; at the end of a measurement no
+// more is posted, so that a ring's worth of tails is missing from it. Ignores: what host and NIC
 // themselves need for a packet, descriptors of several packets, the wire.
 #pragma once
 

@@ -251,9 +251,10 @@ void NetworkStack::drop(KernelBufferList& buffers) {
 // ---- To the network ----------------------------------------------------------------------------
 
 void NetworkStack::transmit(TcpSocket& socket, const TcpSegment& segment) {
-  if (segment.again && probe_.on())
+  // A probe of a closed window has nothing in it that was lost.
+  if (segment.again && !is_acknowledgement(segment) && probe_.on())
     probe_(parts_.scheduler.now(), ProbeKind::kSegmentAgain, parts_.scheduler.now(),
-           segment.header.syn || socket.connection().sender().has_timed_out() ? 1 : 0,
+           static_cast<std::uint64_t>(socket.connection().why_again(segment)),
            segment.header.mark(segment.length));
   in_context(socket, [&](KernelContext& context) {
     transmit(context, *socket.channel_, socket.peer().address, segment, &socket);

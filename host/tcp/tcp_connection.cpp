@@ -69,6 +69,18 @@ const char* name_of(TcpFailure failure) {
   return "no port left";
 }
 
+const char* name_of(TcpAgain why) {
+  switch (why) {
+    case TcpAgain::kDuplicates:
+      return "after duplicates";
+    case TcpAgain::kTimeout:
+      return "after a timeout";
+    case TcpAgain::kTailProbe:
+      break;
+  }
+  return "to probe the tail";
+}
+
 TcpConnection::TcpConnection(Scheduler& scheduler, const TcpConfig& config, const Ends& ends,
                              TcpUser& user)
     : scheduler_(scheduler),
@@ -487,6 +499,11 @@ void TcpConnection::add_acknowledgement(TcpSegment& segment) {
   header.timestamp_echo = timestamps_ ? recent_timestamp_ : 0;
   if (!header.syn) header.ece = ack_policy_.echoes();
   ack_policy_.acknowledged();
+}
+
+TcpAgain TcpConnection::why_again(const TcpSegment& segment) const {
+  if (segment.header.syn || sender_.has_timed_out()) return TcpAgain::kTimeout;
+  return sender_.in_recovery() ? TcpAgain::kDuplicates : TcpAgain::kTailProbe;
 }
 
 void TcpConnection::send(const TcpSender::Piece& piece) {

@@ -71,6 +71,14 @@ const char* name_of(TcpState state);
 enum class TcpFailure : std::uint8_t { kRefused, kReset, kTimedOut, kAborted, kNoPort };
 const char* name_of(TcpFailure failure);
 
+/// Why a segment is sent again.
+enum class TcpAgain : std::uint8_t {
+  kDuplicates,  ///< duplicate acknowledgements or SACK say that it is missing
+  kTimeout,
+  kTailProbe,  ///< nothing has come for a while
+};
+const char* name_of(TcpAgain why);
+
 class TcpUser {
  public:
   virtual ~TcpUser() = default;
@@ -129,6 +137,8 @@ class TcpConnection : private TcpSender::Output {
   /// The peer has closed, and everything has been received.
   bool at_end() const { return peer_finished_; }
   std::uint32_t segment_size() const { return mss_; }
+  /// REQUIRES: segment.again, and it is being transmitted.
+  TcpAgain why_again(const TcpSegment& segment) const;
   /// Names a stretch of the stream that goes out, or of the one that comes, to observers.
   TcpMark mark_of_sent(std::uint64_t offset, std::uint64_t bytes) const {
     return {ends_.local_port, ends_.remote_port,

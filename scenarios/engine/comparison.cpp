@@ -171,6 +171,7 @@ class Layout {
 
   Comparison make() const {
     Comparison comparison;
+    comparison.title = file_.base.title;
     const std::vector<ComparisonTableSpec>& tables = file_.base.compare->tables;
     for (std::size_t t = 0; t < tables.size(); ++t) {
       ComparisonTable table = make_table(tables[t], "compare.tables." + std::to_string(t));
@@ -320,7 +321,8 @@ Comparison compare_runs(const std::vector<JudgedRun>& runs,
       metric_globs.empty() ? usual_rows(shown) : rows_of_globs(shown, metric_globs);
   TableMaker maker(table, [&](const ComparisonRowSpec&, std::size_t c) { return shown[c]; });
   for (const ComparisonRowSpec& row : rows) maker.add(row);
-  return {{std::move(table)}};
+  std::string title = table.title;
+  return {std::move(title), {std::move(table)}};
 }
 
 Comparison compare_as_laid_out(const ScenarioFile& file, const std::vector<JudgedRun>& runs) {

@@ -57,6 +57,7 @@ struct ComparisonTable {
 };
 
 struct Comparison {
+  std::string title;  ///< the scenario's, if it is one
   std::vector<ComparisonTable> tables;
 };
 

@@ -12,7 +12,7 @@
 //         "per": "workload.w0.bytes" },
 //       { "title": "does B's CPU work", "metric": "host.B.cpu.data.busy",
 //         "words": { "none": "no", "some": "yes, for {}" } },
-//       { "title": "segmentation by the NIC", "config": "hosts.A.nic.ethernet.tso" },
+//       { "title": "segmentation by the NIC", "config": "hosts.A.kernel.tso" },
 //       { "title": "what limited it", "metric": "workload.w0.limited_by" } ] } ] }
 //
 // A cell is measured or configured, never written into the file.

@@ -96,12 +96,14 @@ void collect(const JsonNode& node, const std::vector<std::string>& keys, std::si
     for (const JsonNode& child : node.children()) collect(child, keys, depth + 1, out);
     return;
   }
-  const JsonNode* child = child_at(node, keys[depth]);
-  if (child == nullptr && keys[depth] == "nic") {  // files may say so of a host's only NIC
-    const JsonNode* nics = node.find("nics");
-    if (nics != nullptr) child = child_at(*nics, "0");
+  if (const JsonNode* child = child_at(node, keys[depth])) {
+    collect(*child, keys, depth + 1, out);
+    return;
   }
-  if (child != nullptr) collect(*child, keys, depth + 1, out);
+  // Files may give a host's only NIC as `nic`; the configuration in force has a list.
+  const JsonNode* nics = keys[depth] == "nic" ? node.find("nics") : nullptr;
+  if (nics != nullptr && !nics->children().empty())
+    collect(nics->children()[0], keys, depth + 1, out);
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ class MetricSum {
 bool counts_things(const std::string& path);
 
 /// The value at `path` in a configuration as dump_config() gives it; list elements by index or
-/// name, `nic` for the first of `nics`, `*` for all. Different values are joined by commas; what
-/// is off by default and not set is nothing.
+/// name, `nic` for the first of `nics`, `*` for all. Different values
+/// are joined by commas; what is off by default and not set is nothing.
 std::optional<std::string> setting_at(const JsonNode& configuration, const std::string& path);
 
 }  // namespace rnicsim

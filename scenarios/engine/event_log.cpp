@@ -166,7 +166,7 @@ std::string details_of_tcp(const ProbeRecord& r) {
     case ProbeKind::kConnectionFailed:
       return name_of(static_cast<TcpFailure>(r.b));
     case ProbeKind::kSegmentAgain:
-      return r.b != 0 ? "after a timeout" : "after duplicates";
+      return name_of(static_cast<TcpAgain>(r.b));
     case ProbeKind::kSegmentMade:
     case ProbeKind::kAckMade:
     case ProbeKind::kSegmentRung:

@@ -295,7 +295,7 @@ void Timeline::fault_of_tcp(const ProbeRecord& r) {
   };
   switch (r.kind) {
     case ProbeKind::kSegmentAgain:
-      return add(fmt::format("sends again after {}: {}", r.b != 0 ? "a timeout" : "duplicates",
+      return add(fmt::format("sends again {}: {}", name_of(static_cast<TcpAgain>(r.b)),
                              text_of(r.segment)));
     case ProbeKind::kConnectionFailed:
       return add(fmt::format("the connection {} > {} failed: {}", r.segment.source_port,

@@ -106,9 +106,10 @@ TEST_CASE("A received packet is written, and its descriptor behind it") {
 TEST_CASE("What is done for many packets at once is done that much more seldom") {
   Bench bench;
   bench.job.rings[kTx] = batches();
+  bench.job.rings[kTx]->tail_every = 40;
   bench.job.count = 960;
   bench.run();
-  CHECK(bench.tails[kTx] == 960);
+  CHECK(bench.tails[kTx] == 24);
   CHECK(bench.heads[kTx] == 240);
   std::uint64_t write_backs = 0;
   std::uint64_t fetches = 0;
@@ -160,7 +161,7 @@ TEST_CASE("Two rings handle equally many packets, neither far ahead of the other
   for (const auto& access : bench.memory.of(DmaPurpose::kFrame)) {
     ahead += access.write ? 1 : -1;
     received += access.write ? 1 : 0;
-    CHECK(std::abs(ahead) <= 64);
+    CHECK(std::abs(ahead) <= 72);  // 64, and what the endpoint has not begun yet
   }
   CHECK(ahead == 0);
   CHECK(received == 1000);

@@ -135,8 +135,9 @@ TEST_CASE("words say whether something happened, and settings what was in force"
   CHECK(words.cells[1].words == "{} times");
   CHECK_FALSE(words.is_best(0));
   CHECK(row_of(R"("config": "seed")").cells[1].words == "2");
-  CHECK(row_of(R"("config": "hosts.A.nic.ethernet.tso")").cells[0].words ==
-        row_of(R"("config": "hosts.*.nics.0.ethernet.tso")").cells[0].words);
+  for (const char* path : {"hosts.A.nic.port.pause.mode", "hosts.*.nics.0.port.pause.mode"})
+    CHECK(row_of("\"config\": \"" + std::string(path) + "\"").cells[0].words == "pfc");
+  CHECK(row_of(R"("config": "hosts.*.name")").cells[0].words == "A, B");
   CHECK(row_of(R"("config": "engine.run_ahead")").cells[0].words == "on");
   CHECK(row_of(R"("metric": "workload.w0.limited_by")").cells[1].words == "latency of run 1");
 }
@@ -185,7 +186,8 @@ TEST_CASE("a layout that contradicts itself is refused before anything runs") {
         "x.json:6: compare.tables.0.rows.0.variant: needs \"columns\" in its table");
   CHECK(failure(R"({"columns": [{"title": "RDMA"}, {"title": "t", "variant": "tcp_4k"}],
                     "rows": [{"title": "r", "metric": "a", "variant": "*_4k"}]})") ==
-        "x.json:7: compare.tables.0.rows.0.variant: unknown variant \"tcp_4k_4k\"");
+        "x.json:7: compare.tables.0.rows.0.variant: unknown variant \"tcp_4k_4k\", did you "
+        "mean \"tcp_4k\"?");
 }
 
 TEST_CASE("the runs of a layout are those that some cell is about") {

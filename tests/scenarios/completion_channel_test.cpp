@@ -109,7 +109,7 @@ struct Pair {
                          host.memory.write_latency;
     const Clock cpu(host.cpu.frequency);
     const Time handled = visible + host.interrupt.latency + cpu.duration(host.interrupt.entry) +
-                         cpu.duration(host.driver.event);
+                         cpu.duration(host.driver.event) + cpu.duration(host.interrupt.wake);
     return handled + host.interrupt.wake_up + cpu.duration(host.interrupt.context_switch);
   }
   std::uint64_t metric(const std::string& path) {
@@ -143,10 +143,11 @@ TEST_CASE("A program asleep until its WRITE has completed wakes at the exact cos
     REQUIRE(verbs.get_cq_event(task, pair.a.channel) == pair.a.cq);
     CHECK(task.now() == pair.wakes(pair.entry_written(0)));
     CHECK(pair.interrupts().handled() == 1);
-    // System call, interrupt with its entry and its arming, and the switch back: nothing else.
+    // System call, interrupt with its entry, waking and arming, and the switch back: nothing else.
     const HostConfig& host = pair.a.server.host->config();
     const Cycles worked = host.driver.syscall + host.interrupt.entry + host.driver.event +
-                          host.driver.event_arm + host.interrupt.context_switch;
+                          host.interrupt.wake + host.driver.event_arm +
+                          host.interrupt.context_switch;
     CHECK(core.busy() - busy == Clock(host.cpu.frequency).duration(worked));
     CHECK(task.now() - posted > core.busy() - busy);
     CHECK(pair.a.server.host->usage().cycles(CpuPlane::kData, CpuCategory::kPolling) == 0_cycles);

@@ -132,6 +132,7 @@ TEST_CASE("the kernel's TCP says which stretch of which stream it is about") {
   say(ProbeKind::kConnected, 1, stretch);
   say(ProbeKind::kSegmentAgain, 1, stretch);
   say(ProbeKind::kSegmentAgain, 0, stretch);
+  say(ProbeKind::kSegmentAgain, 2, stretch);
   say(ProbeKind::kSegmentMade, 2, stretch);
   say(ProbeKind::kSegmentTaken, 3, stretch);
   say(ProbeKind::kSoftirqRound, 4, {});
@@ -150,6 +151,7 @@ TEST_CASE("the kernel's TCP says which stretch of which stream it is about") {
             line(kTcp, "connection established", kStretch + "; called, took 10.000 ns") +
             line(kTcp, "sent again", kStretch + "; after a timeout") +
             line(kTcp, "sent again", kStretch + "; after duplicates") +
+            line(kTcp, "sent again", kStretch + "; to probe the tail") +
             line(kTcp, "segment made", kStretch + "; 2 descriptors, took 10.000 ns") +
             line(kTcp, "segment received", kStretch + "; 3 frames, took 10.000 ns") +
             line("host.B.nic0.kernel.softirq", "round of polling", "4 frames, took 10.000 ns") +

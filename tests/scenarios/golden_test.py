@@ -19,7 +19,7 @@ SCENARIOS = HERE.parent.parent / "scenarios"
 RNICSIM = os.environ["RNICSIM"]
 UPDATE = os.environ.get("RNICSIM_UPDATE") == "1"
 SHOWN = 12
-LONG = {"tcp_vs_rdma"}
+LONG = {"qp_scaling", "slow_receiver", "tcp_vs_rdma", "translation_misses"}
 
 
 def lines_of(document):

@@ -167,7 +167,8 @@ class Compare(unittest.TestCase):
         self.assertIn(' data-charts="2"', re.search(r"<html[^>]*>", dom)[0])
         self.assertEqual(re.findall(r'<canvas[^>]*aria-label="([^"]*)"', dom), ["CPU", "payload"])
         self.assertEqual(len(re.findall("<tbody>", dom)), 2)
-        for shown in (">no, it sleeps</td>", ">Who works</th>", ">&lt;/script&gt; of nobody</h2>"):
+        for shown in (">no, it sleeps</td>", ">Who works</th>", ">&lt;/script&gt; of nobody</h2>",
+                      ">Two ways to move 4 KiB</h1>"):
             self.assertTrue(shown in dom, shown)
 
 

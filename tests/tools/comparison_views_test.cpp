@@ -43,7 +43,7 @@ Comparison example() {
   table.rows.push_back(share);
   table.rows.push_back(
       words("limited by", {"CPU of B, \"busy\" 99 % (host.B); next: the wire", "the wire"}));
-  return {{table}};
+  return {"x", {table}};
 }
 
 /// As many columns as that, all alike.
@@ -79,16 +79,16 @@ std::size_t times(const std::string& text, const std::string& part) {
 TEST_CASE("a comparison is a table with its groups, and what limited a run in short") {
   CHECK(comparison_table(example(), {}) ==
         "Two ways\n"
-        "                              TCP     WRITE\n"
-        "  latency                    3 us    1.5 us\n"
+        "                                TCP       WRITE\n"
+        "  latency                      3 us      1.5 us\n"
         "At B\n"
-        "  copies                        4         0\n"
-        "  cycles             1.5 cycles/B  0 cycles/B\n"
-        "  limited by         CPU of B, \"busy\" 99 %  the wire\n");
+        "  copies                          4           0\n"
+        "  cycles               1.5 cycles/B  0 cycles/B\n"
+        "  limited by  CPU of B, \"busy\" 99 %    the wire\n");
 }
 
 TEST_CASE("a table that is too wide goes on below, never beyond the terminal") {
-  const std::string text = comparison_table({{wide(12)}}, {});
+  const std::string text = comparison_table({"", {wide(12)}}, {});
   CHECK(widest_line(text) <= kTerminalColumns);
   CHECK(times(text, "1 KiB") == 12);
   CHECK(times(text, "\n\n") == 1);
@@ -135,6 +135,7 @@ TEST_CASE("the document of a comparison has values, texts, factors and the best"
   const auto json = nlohmann::json::parse(comparison_json(example()));
   CHECK(json["format"] == "rnicsim-comparison");
   CHECK(json["version"] == 1);
+  CHECK(json["title"] == "x");
   const auto& table = json["tables"][0];
   CHECK(table["columns"][1] ==
         nlohmann::json{{"title", "WRITE"}, {"scenario", "x"}, {"variant", "base"}});

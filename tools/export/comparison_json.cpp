@@ -74,7 +74,10 @@ Json table_to_json(const ComparisonTable& table) {
 }  // namespace
 
 std::string comparison_json(const Comparison& comparison) {
-  Json json = {{"format", "rnicsim-comparison"}, {"version", 1}, {"tables", Json::array()}};
+  Json json = {{"format", "rnicsim-comparison"},
+               {"version", 1},
+               {"title", comparison.title},
+               {"tables", Json::array()}};
   for (const ComparisonTable& table : comparison.tables)
     json["tables"].push_back(table_to_json(table));
   return to_lines(json);

@@ -6,7 +6,7 @@
 namespace rnicsim {
 namespace {
 
-constexpr std::size_t kWidestLabel = 34;  ///< as long as columns need the room
+constexpr std::size_t kWidestLabel = 30;  ///< as long as columns need the room
 constexpr std::size_t kNarrowest = 6;
 /// Sentences are broken, at the first width rather than into another block, never beyond the
 /// second.

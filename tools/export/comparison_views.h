@@ -2,10 +2,11 @@
 // A comparison for people and programs: a table, documents, a page.
 //
 // The JSON document, whose version grows when a reader of the old one would fail:
-//   { "format": "rnicsim-comparison", "version": 1, "tables": [ { title,
+//   { "format": "rnicsim-comparison", "version": 1, "title": "...", "tables": [ { title,
 //       columns: [ { title, scenario, variant, error } ],
 //       rows: [ { group, chart, title, metric, per, unit, better,
 //                 cells: [ { value, text, factor, best, worded } ] } ] } ] }
+//   title    the scenario's, "" of several; of a table what it is about
 //   variant  "base": the scenario itself
 //   error    why the run failed; not there if it did not
 //   group    heading above the row, "" without one; chart: bars, stack or lines

@@ -45,9 +45,9 @@ setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 // --- Charts, of pages that have Chart.js --------------------------------------------------------
 const COLOURS = {
   light: ["#2563c9", "#c8620a", "#1d7f45", "#8b3fc4", "#b3245f", "#0f7d8c", "#7a6a16", "#5d6878",
-          "#4a8fe0", "#e0964a"],
+          "#4a8fe0", "#e0964a", "#57b37c", "#c49be6"],
   dark: ["#79aaff", "#f5a455", "#5cc98a", "#c793f2", "#f28bb2", "#5bcbdb", "#d3c25a", "#97a3b4",
-         "#a9c8ff", "#ffc994"],
+         "#a9c8ff", "#ffc994", "#a5e6c2", "#7f5fa8"],
 };
 const styleOf = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const colour = i => {

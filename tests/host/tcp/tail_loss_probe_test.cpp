@@ -30,7 +30,7 @@ TEST_CASE("The last segment lost comes again with a probe, and later costs half 
                       "0 A P. 3001+1000 ack 1 lost", "10 B . 1+0 ack 2001",
                       "2060 A P. 3001+1000 ack 1", "2070 B . 1+0 ack 4001"});
   // Nobody knows yet whether the segment was lost or its acknowledgement.
-  CHECK(bench.a.connection.sender().congestion().window() == 13'000);
+  CHECK(bench.a.connection.sender().congestion().window() == 10'000);
   bench.a.write(2000);
   bench.run();
   CHECK(bench.a.connection.sender().congestion().window() == 2000);
