@@ -72,7 +72,7 @@ class Picture(unittest.TestCase):
     def test_labels_are_japanese_if_asked_for(self):
         text = self.draw("--lang", "ja")
         self.assertIn(">データプレーン<", text)
-        self.assertIn(">睡眠中", text.replace("z z z   ", ""))
+        self.assertIn(">スリープ中", text.replace("z z z   ", ""))
         self.assertNotIn("DATA PLANE", text)
 
     def test_each_run_of_several_has_its_own_file(self):

@@ -37,7 +37,7 @@ constexpr Words kLabels[] = {
     {"message {} of {}", "メッセージ {} / {}"},
     {"begins at {}, takes {}", "開始 {}、所要 {}"},
     {"asleep: no work of this CPU in the data plane",
-     "睡眠中：この CPU はデータプレーンで何もしない"},
+     "スリープ中：この CPU はデータプレーンで何もしない"},
     {"wire", "ワイヤ"},
     {"No message of this run was followed step by step.",
      "この実行では、ステップごとに追跡したメッセージがありません。"},
@@ -117,8 +117,8 @@ constexpr Part kParts[] = {
 };
 
 constexpr Named kPageWords[] = {
-    {"dark", {"Dark", "暗く"}},
-    {"light", {"Light", "明るく"}},
+    {"dark", {"Dark", "ダーク"}},
+    {"light", {"Light", "ライト"}},
     {"steps", {"The eight steps", "八つのステップ"}},
     {"steps_help",
      {"+ and − (or the wheel with Ctrl) zoom in time, dragging moves; a bar tells its details. "
@@ -148,7 +148,7 @@ constexpr Named kPageWords[] = {
     {"source", {"where it comes from", "出典"}},
     {"summary", {"Summary", "概要"}},
     {"limited", {"What limited it", "何が制約したか"}},
-    {"expectations", {"Expectations", "期待"}},
+    {"expectations", {"Expectations", "期待値との照合"}},
     {"measured", {"measured", "測定値"}},
     {"expected", {"expected", "期待値"}},
     {"met", {"met", "合格"}},
@@ -162,7 +162,7 @@ constexpr Named kPageWords[] = {
     {"latency99", {"latency, 99 %", "レイテンシ（99 %）"}},
     {"goodput", {"goodput", "グッドプット"}},
     {"cpu", {"CPU of {}, data plane", "{} の CPU（データプレーン）"}},
-    {"slept", {"0: it slept", "0：睡眠中"}},
+    {"slept", {"0: it slept", "0：スリープ中"}},
 };
 
 const char* in(const Words& words, Language language) {
