@@ -34,7 +34,8 @@ function add(parent, name, attributes, content) {
 const themeWatchers = [];
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
-  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
+  const words = { light: "Light", dark: "Dark", ...pageDocument.words };
+  byId("theme").textContent = theme === "dark" ? words.light : words.dark;
   for (const watcher of themeWatchers) watcher();
 }
 byId("theme").onclick = () =>

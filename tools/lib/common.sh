@@ -11,7 +11,8 @@ build_packages=(g++ cmake ninja-build ccache pkg-config python3 libsystemc-dev c
   libboost-program-options-dev libfmt-dev nlohmann-json3-dev libpugixml-dev
   zlib1g-dev libjs-chart.js)
 # shellcheck disable=SC2034
-test_packages=(git clang libclang-rt-dev clang-format clang-tidy tshark python3-scapy python3-jsonschema)
+test_packages=(git clang libclang-rt-dev clang-format clang-tidy tshark python3-scapy
+  python3-jsonschema chromium chromium-driver python3-selenium)
 
 say() { echo "$*" >&2; }
 

@@ -6,11 +6,11 @@
 
 #include "model/quantity.h"
 #include "scenarios/engine/result_document.h"
-#include "tools/export/hpcc_output.h"
 #include "tools/export/terminal.h"
 #include "tools/rnicsim/capture_files.h"
 #include "tools/rnicsim/commands.h"
 #include "tools/rnicsim/output_file.h"
+#include "tools/rnicsim/run_files.h"
 
 namespace rnicsim {
 namespace {
@@ -48,12 +48,9 @@ OptionList run_options() {
                         "write the packets at the ports of NICs to FILE (pcapng), one file a run");
   options.add_options()("pcap-port", text()->value_name("GLOB"),
                         "at the ports whose name matches, e.g. host.A.nic0, "
-                        "fabric.switch0.port3, * for all");
-  options.add_options()("fct", text()->value_name("FILE"),
-                        "write when flows began and ended to FILE, as HPCC's fct.txt, one file a "
-                        "run");
-  options.add_options()("pfc", text()->value_name("FILE"),
-                        "write when ports were paused to FILE, as HPCC's pfc.txt, one file a run");
+                        "fabric.switch0.port3, * for all; of TCP best at one: what is seen at two "
+                        "looks sent twice");
+  add_file_options(options);
   return options;
 }
 
@@ -82,7 +79,7 @@ RunnerOptions runner_options(const OptionValues& values) {
   RunnerOptions runner;
   runner.jobs = jobs_of(values);
   runner.progress = values.count("quiet") == 0;
-  runner.pauses = values.count("pfc") != 0;
+  runner.pauses = values.count("pfc") + values.count("perfetto") != 0;
   EventLogOptions log;
   read_time(values, "from", log.from);
   read_time(values, "until", log.until);
@@ -107,18 +104,6 @@ std::unique_ptr<CaptureFiles> capture_files(const OptionValues& values,
   return std::make_unique<CaptureFiles>(
       values["pcap"].as<std::string>(),
       port ? values["pcap-port"].as<std::string>() : std::string(CaptureOptions::kNicPorts), files);
-}
-
-template <class Text>
-void write_for_each(const OptionValues& values, const char* option,
-                    const std::vector<JudgedRun>& runs, const Text& text_of) {
-  if (values.count(option) == 0) return;
-  const auto& file = values[option].as<std::string>();
-  for (const JudgedRun& run : runs) {
-    std::string name = run.scenario;
-    if (!run.setup.variant.empty()) name += '.' + run.setup.variant;
-    write_output_file(runs.size() == 1 ? file : file_of_run(file, name), text_of(run.result));
-  }
 }
 
 /// Views of all runs. The timeline of a variant is much like the scenario's own: it is drawn when
@@ -147,8 +132,7 @@ int run_command(const Arguments& arguments) {
   const bool quiet = values->count("quiet") != 0;
   const RunnerOptions runner = runner_options(*values);
   if (values->count("out") != 0) check_output_folder((*values)["out"].as<std::string>());
-  check_place_of(*values, "fct");
-  check_place_of(*values, "pfc");
+  check_file_options(*values);
 
   std::vector<ScenarioFile> files;
   files.reserve(names.size());
@@ -159,8 +143,7 @@ int run_command(const Arguments& arguments) {
     for (JudgedRun& run : of_file) runs.push_back(std::move(run));
 
   captures->keep();
-  write_for_each(*values, "fct", runs, [](const RunResult& run) { return fct_text(run.flows); });
-  write_for_each(*values, "pfc", runs, [](const RunResult& run) { return pfc_text(run.pauses); });
+  write_run_files(*values, names, runs);
   const std::string document = to_lines(result_document(runs));
   if (values->count("out") != 0)
     write_output_file((*values)["out"].as<std::string>(), "result.json", document);

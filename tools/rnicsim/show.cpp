@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "model/config_output.h"
-#include "scenarios/engine/scenario.h"
+#include "tools/export/preset_sources.h"
 #include "tools/rnicsim/commands.h"
 
 namespace rnicsim {
@@ -48,46 +48,11 @@ std::vector<Found> find_presets(const std::string& wanted, PresetSource& source)
   return found;
 }
 
-template <class Config>
-std::vector<ConfigEntry> entries_of(const Preset& preset) {
-  Config config;
-  read_config(*preset.values, config, "values");
-  return list_config(config);
-}
-
-std::vector<ConfigEntry> entries_of(const Found& found) {
-  switch (found.kind) {
-    case PresetKind::kHost:
-      return entries_of<HostConfig>(*found.preset);
-    case PresetKind::kNic:
-      return entries_of<NicConfig>(*found.preset);
-    case PresetKind::kSwitch:
-      return entries_of<SwitchConfig>(*found.preset);
-    case PresetKind::kCongestionControl:
-      return entries_of<CongestionControlConfig>(*found.preset);
-    case PresetKind::kExerciser:
-      return entries_of<DmaExerciserConfig>(*found.preset);
-    case PresetKind::kLink:
-      break;
-  }
-  return entries_of<LinkConfig>(*found.preset);
-}
-
-/// The source of the path itself, or of the object that it is in.
-std::string source_of(const Preset& preset, std::string path) {
-  for (;;) {
-    if (const JsonNode* source = preset.sources->find(path)) return source->text();
-    const std::size_t dot = path.rfind('.');
-    if (dot == std::string::npos) return "default: no source given";
-    path.resize(dot);
-  }
-}
-
 bool is_calibrated(const std::string& source) { return source.rfind("calibrated", 0) == 0; }
 
 void print(const Found& found) {
   std::cout << name_of(found.kind) << '/' << found.name << ": " << found.preset->title << '\n';
-  const std::vector<ConfigEntry> entries = entries_of(found);
+  const std::vector<ConfigEntry> entries = preset_entries(found.kind, *found.preset);
   std::size_t path = 0;
   std::size_t value = 0;
   for (const ConfigEntry& entry : entries) {

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#include "tools/export/labels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace rnicsim {
+namespace {
+
+struct Named {
+  const char* name;
+  Words words;
+};
+
+struct Step {
+  Words verbs;
+  Words tcp;
+};
+
+struct Part {
+  int step;
+  const char* part;
+  Words words;
+};
+
+/// In the order of Label.
+constexpr Words kLabels[] = {
+    {"CONTROL PLANE", "コントロールプレーン"},
+    {"once, before any message: kernel and CPUs at work", "最初に一度だけ：カーネルと CPU が働く"},
+    {"DATA PLANE", "データプレーン"},
+    {"per message: no kernel, NICs at work", "メッセージごと：カーネルを通らず NIC が働く"},
+    {"per message: both kernels and NICs at work", "メッセージごと：両方のカーネルと NIC が働く"},
+    {"per message: NICs at work, the kernel only wakes the program",
+     "メッセージごと：NIC が働き、カーネルは起こすだけ"},
+    {"message {} of {}", "メッセージ {} / {}"},
+    {"begins at {}, takes {}", "開始 {}、所要 {}"},
+    {"asleep: no work of this CPU in the data plane",
+     "スリープ中：この CPU はデータプレーンで何もしない"},
+    {"wire", "ワイヤ"},
+    {"No message of this run was followed step by step.",
+     "この実行では、ステップごとに追跡したメッセージがありません。"},
+    {"faults at other times: {}", "この時間帯の外の障害：{} 件"},
+    {"on its way to: {}", "次への移動：{}"},
+    {"the other packets follow", "残りのパケットが続く"},
+    {"the whole message", "メッセージ全体"},
+};
+
+constexpr Named kLanes[] = {
+    {"app", {"app", "アプリ"}},
+    {"cpu", {"CPU", "CPU"}},
+    {"nic", {"NIC", "NIC"}},
+};
+
+constexpr Step kSteps[] = {
+    {{"Applications start", "アプリ起動"}, {"Applications start", "アプリ起動"}},
+    {{"Register memory", "メモリ登録"}, {"Register memory", "メモリ登録"}},
+    {{"Hand the address over", "アドレスと rkey の通知"}, {"Connect", "接続"}},
+    {{"Descriptor, doorbell", "WQE とドアベル"},
+     {"Copy, segments, doorbell", "コピー・セグメント・ドアベル"}},
+    {{"Payload DMA", "ペイロード DMA"}, {"DMA from the kernel", "カーネルから DMA"}},
+    {{"Packets", "パケット"}, {"Segments", "セグメント"}},
+    {{"Key check, translation", "鍵検査とアドレス変換"},
+     {"DMA to the kernel, interrupt", "カーネルへ DMA・割り込み"}},
+    {{"DMA into memory", "メモリへ DMA"}, {"Kernel, wake-up", "カーネル処理・起床"}},
+    {{"Completion", "完了"}, {"Copy to the program", "プログラムへコピー"}},
+};
+
+constexpr Part kParts[] = {
+    {1, "start", {"application starts", "アプリ起動"}},
+    {2, "pin", {"pins every page", "全ページをピン留め"}},
+    {2, "table", {"builds the address table", "アドレス変換表を作成"}},
+    {2, "key", {"issues lkey and rkey", "lkey と rkey を発行"}},
+    {3, "connect", {"TCP connects: SYN, SYN+ACK, ACK", "TCP 接続：SYN, SYN+ACK, ACK"}},
+    {3, "send", {"sends: system call, copy, segment", "送信：システムコール、コピー"}},
+    {3, "hand over", {"hands over address, length, rkey", "アドレス・長さ・rkey を渡す"}},
+    {3, "segments", {"TCP segment", "TCP セグメント"}},
+    {3, "softirq", {"interrupt, softirq", "割り込みと softirq"}},
+    {3, "receive", {"program wakes, CPU copies", "プログラムが起床、CPU がコピー"}},
+    {4, "descriptor", {"writes the descriptor (WQE)", "ディスクリプタ（WQE）を書く"}},
+    {4, "doorbell", {"rings the doorbell: one MMIO write", "ドアベル：MMIO 書き込み一回"}},
+    {4, "fetch", {"reads the descriptor by DMA", "ディスクリプタを DMA で読む"}},
+    {4, "system call", {"system call", "システムコール"}},
+    {4, "copy", {"CPU copies into the kernel", "CPU がカーネルへコピー"}},
+    {4, "segments", {"TCP: headers, descriptors", "TCP：ヘッダとディスクリプタ"}},
+    {5, "lkey and address", {"checks lkey, translates address", "lkey 検査とアドレス変換"}},
+    {5, "payload read", {"reads payload from RAM by DMA", "ペイロードを RAM から DMA で読む"}},
+    {5, "DMA read", {"reads segments from RAM by DMA", "セグメントを RAM から DMA で読む"}},
+    {6, "packets", {"request packets", "要求パケット"}},
+    {6, "answers", {"response packets", "応答パケット"}},
+    {6, "segments", {"TCP segments", "TCP セグメント"}},
+    {7, "rkey check", {"checks rkey: valid, bounds, rights", "rkey 検査：有効性・範囲・権限"}},
+    {7, "translation", {"virtual to physical address", "仮想から物理アドレスへ変換"}},
+    {7, "key operation", {"binds or invalidates a key", "鍵の割り当て・無効化"}},
+    {7, "DMA write", {"writes into the kernel's memory", "カーネルのメモリへ DMA 書き込み"}},
+    {7, "interrupt sent", {"interrupt (MSI-X)", "割り込み（MSI-X）"}},
+    {7, "interrupt", {"core takes the interrupt", "コアが割り込みを受ける"}},
+    {8, "DMA write", {"writes into the application's memory", "アプリのメモリへ DMA 書き込み"}},
+    {8, "softirq", {"softirq polls the ring", "softirq がリングを見る"}},
+    {8, "socket buffer", {"TCP, into the socket", "TCP 処理、ソケットへ"}},
+    {8, "woken", {"program wakes", "プログラムが起床"}},
+    {9, "ACK", {"acknowledgement", "確認応答（ACK）"}},
+    {9, "CQE", {"writes the completion entry (CQE)", "完了エントリ（CQE）を書く"}},
+    {9, "receive CQE", {"completion entry of the receive", "受信の完了エントリ"}},
+    {9, "polled", {"the polling CPU finds it", "ポーリング中の CPU が見つける"}},
+    {9, "event", {"event entry", "イベントエントリ"}},
+    {9, "receive event", {"event entry of the receive", "受信のイベントエントリ"}},
+    {9, "interrupt sent", {"interrupt (MSI-X)", "割り込み（MSI-X）"}},
+    {9, "receive interrupt sent", {"interrupt (MSI-X)", "割り込み（MSI-X）"}},
+    {9, "interrupt", {"core takes the interrupt", "コアが割り込みを受ける"}},
+    {9, "receive interrupt", {"core takes the interrupt", "コアが割り込みを受ける"}},
+    {9, "woken", {"program wakes", "プログラムが起床"}},
+    {9, "receive woken", {"receiver wakes", "受信側が起床"}},
+    {9, "copy", {"CPU copies to the program", "CPU がプログラムへコピー"}},
+    {9, "return", {"receive returns", "receive が戻る"}},
+};
+
+constexpr Named kPageWords[] = {
+    {"dark", {"Dark", "ダーク"}},
+    {"light", {"Light", "ライト"}},
+    {"steps", {"The eight steps", "八つのステップ"}},
+    {"steps_help",
+     {"+ and − (or the wheel with Ctrl) zoom in time, dragging moves; a bar tells its details. "
+      "Each "
+      "phase has a time axis of its own.",
+      "+ / −（または Ctrl とホイール）で時間方向に拡大、ドラッグで移動。バーに触れると詳細を表示。"
+      "時間軸はフェーズごとに独立。"}},
+    {"whole", {"Whole", "全体"}},
+    {"time", {"Where did the time go?", "時間はどこへ消えたか"}},
+    {"time_help",
+     {"A message's time, cut into stages that follow each other; of many packets the first counts, "
+      "until the others follow.",
+      "メッセージの時間を、続いて起こる段階に分けたもの。多数のパケットは最初の一つを数え、"
+      "残りは別の段階とする。"}},
+    {"message", {"message", "メッセージ"}},
+    {"stage", {"stage", "段階"}},
+    {"messages", {"messages", "メッセージ数"}},
+    {"share", {"share", "割合"}},
+    {"counters", {"Counters", "カウンタ"}},
+    {"search", {"search, e.g. host.B cpu", "検索（例：host.B cpu）"}},
+    {"zeros", {"zeros too", "ゼロも表示"}},
+    {"shown", {"shown", "件表示"}},
+    {"path", {"path", "パス"}},
+    {"value", {"value", "値"}},
+    {"meaning", {"what it is", "意味"}},
+    {"configuration", {"Configuration in force", "有効な設定"}},
+    {"source", {"where it comes from", "出典"}},
+    {"summary", {"Summary", "概要"}},
+    {"limited", {"What limited it", "何が制約したか"}},
+    {"expectations", {"Expectations", "期待値との照合"}},
+    {"measured", {"measured", "測定値"}},
+    {"expected", {"expected", "期待値"}},
+    {"met", {"met", "合格"}},
+    {"missed", {"not met", "不合格"}},
+    {"violations", {"Violated guarantees", "破られた保証"}},
+    {"scenario", {"scenario", "シナリオ"}},
+    {"seed", {"seed", "シード"}},
+    {"end", {"simulated time", "シミュレーション時間"}},
+    {"completed", {"messages completed", "完了メッセージ"}},
+    {"latency", {"latency, median", "レイテンシ（中央値）"}},
+    {"latency99", {"latency, 99 %", "レイテンシ（99 %）"}},
+    {"goodput", {"goodput", "グッドプット"}},
+    {"cpu", {"CPU of {}, data plane", "{} の CPU（データプレーン）"}},
+    {"slept", {"0: it slept", "0：スリープ中"}},
+};
+
+const char* in(const Words& words, Language language) {
+  return words[static_cast<std::size_t>(language)];
+}
+
+constexpr Named kLanguages[] = {{"en", {}}, {"ja", {}}};
+
+}  // namespace
+
+std::optional<Language> language_of_name(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kLanguages); ++i)
+    if (name == kLanguages[i].name) return static_cast<Language>(i);
+  return std::nullopt;
+}
+
+const char* name_of(Language language) {
+  return kLanguages[static_cast<std::size_t>(language)].name;
+}
+
+const char* label(Label which, Language language) {
+  return in(kLabels[static_cast<std::size_t>(which)], language);
+}
+
+std::vector<std::pair<std::string, std::string>> page_words(Language language) {
+  std::vector<std::pair<std::string, std::string>> words;
+  for (const Named& word : kPageWords) words.emplace_back(word.name, in(word.words, language));
+  return words;
+}
+
+std::string lane_label(const std::string& host, const std::string& lane, Language language) {
+  if (lane == "wire") return label(Label::kWire, language);
+  const auto* const found = std::find_if(std::begin(kLanes), std::end(kLanes),
+                                         [&](const Named& n) { return lane == n.name; });
+  const std::string name = found == std::end(kLanes) ? lane : in(found->words, language);
+  return fmt::format("{} {}", host, name);
+}
+
+std::string step_label(int step, bool tcp, Language language) {
+  const Step& found = kSteps[static_cast<std::size_t>(step - 1)];
+  return in(tcp ? found.tcp : found.verbs, language);
+}
+
+std::string part_label(const TimelineRecord& record, Language language) {
+  for (const Part& part : kParts)
+    if (part.step == record.step && record.part == part.part) return in(part.words, language);
+  return record.text.substr(0, record.text.find(';'));
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "tools/export/report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "scenarios/engine/result_document.h"
+#include "scenarios/engine/run_json.h"
+#include "scenarios/engine/unit_name.h"
+#include "tools/export/operation_text.h"
+#include "tools/export/page.h"
+#include "tools/export/preset_sources.h"
+#include "tools/export/swim_lanes.h"
+#include "tools/export/terminal.h"
+#include "tools/export/value_text.h"
+#include "tools/export/waterfall.h"
+
+namespace rnicsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json words_of(Language language) {
+  Json words = Json::object();
+  for (const auto& [name, word] : page_words(language)) words[name] = word;
+  return words;
+}
+
+Json workloads_of(const JudgedRun& run) {
+  Json workloads = Json::array();
+  for (const WorkloadSpec& workload : run.setup.workload)
+    workloads.push_back({{"name", workload.name}, {"deed", deed_text(workload)}});
+  return workloads;
+}
+
+Json hosts_of(const JudgedRun& run) {
+  Json hosts = Json::array();
+  for (const HostSpec& host : run.setup.hosts)
+    for (const std::string& name : host.machine_names()) hosts.push_back(name);
+  return hosts;
+}
+
+Json waterfall_to_json(const Waterfall& message) {
+  Json stages = Json::array();
+  for (const WaterfallStage& stage : message.stages)
+    stages.push_back({{"name", stage.name},
+                      {"step", stage.step},
+                      {"begin_ps", stage.begin.ps()},
+                      {"end_ps", stage.end.ps()}});
+  return stages;
+}
+
+Json stage_to_json(const StageTimes& stage) {
+  return {{"name", stage.name},       {"messages", stage.messages}, {"p50_ps", stage.p50.ps()},
+          {"p90_ps", stage.p90.ps()}, {"p99_ps", stage.p99.ps()},   {"max_ps", stage.max.ps()}};
+}
+
+Json metrics_of(const JudgedRun& run) {
+  Json metrics = Json::array();
+  for (const auto& [path, metric] : run.result.metrics)
+    metrics.push_back({{"path", path},
+                       {"value", number_to_json(metric.as_real())},
+                       {"unit", unit_name(metric.unit)},
+                       {"text", short_text(metric.as_real(), metric.unit)},
+                       {"description", metric.description}});
+  return metrics;
+}
+
+Json configuration_of(const JudgedRun& run, PresetSource& presets) {
+  Json entries = Json::array();
+  for (const SourcedEntry& sourced : sourced_configuration(run.setup, presets)) {
+    const ConfigEntry& entry = sourced.entry;
+    entries.push_back({{"path", entry.path},
+                       {"value", entry.unit.empty() ? entry.value : entry.value + ' ' + entry.unit},
+                       {"doc", entry.doc},
+                       {"source", sourced.source}});
+  }
+  return entries;
+}
+
+Json expectations_of(const JudgedRun& run) {
+  Json expectations = Json::array();
+  for (const ExpectationResult& result : run.expectations)
+    expectations.push_back({{"subject", result.spec.metric      ? *result.spec.metric
+                                        : result.spec.violation ? *result.spec.violation
+                                                                : std::string()},
+                            {"expected", expected_text(result.spec)},
+                            {"measured", exact_text(result.measured, result.unit)},
+                            {"met", result.accepted()}});
+  return expectations;
+}
+
+}  // namespace
+
+std::string report_json(const JudgedRun& run, Language language, PresetSource& presets) {
+  const std::vector<Waterfall> messages = waterfalls(run.result.timeline, language);
+  Json json = {{"format", "rnicsim-report"},
+               {"version", 1},
+               {"language", name_of(language)},
+               {"words", words_of(language)},
+               {"title", run.setup.title},
+               {"scenario", run.scenario},
+               {"variant", run.setup.variant},
+               {"seed", run.setup.seed},
+               {"end_ps", run.result.end.ps()},
+               {"workloads", workloads_of(run)},
+               {"hosts", hosts_of(run)},
+               {"notes", run.result.notes},
+               {"bottlenecks", bottlenecks_to_json(run.result.bottlenecks)},
+               {"swim_lanes", swim_lanes_svg(swim_lanes(run, language))},
+               {"waterfalls", Json::array()},
+               {"stages", Json::array()},
+               {"expectations", expectations_of(run)},
+               {"violations", failure_lines(run)},
+               {"metrics", metrics_of(run)},
+               {"configuration", configuration_of(run, presets)}};
+  for (const Waterfall& message : messages)
+    json["waterfalls"].push_back(waterfall_to_json(message));
+  for (const StageTimes& stage : stage_times(messages, language))
+    json["stages"].push_back(stage_to_json(stage));
+  return to_lines(json);
+}
+
+std::string report_html(const JudgedRun& run, Language language, PresetSource& presets) {
+  return filled_page(report_page(), report_json(run, language, presets));
+}
+
+}  // namespace rnicsim

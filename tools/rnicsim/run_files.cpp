@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "tools/rnicsim/run_files.h"
+
+#include <filesystem>
+
+#include "scenarios/engine/scenario_file.h"
+#include "tools/export/hpcc_output.h"
+#include "tools/export/perfetto.h"
+#include "tools/export/report.h"
+#include "tools/export/swim_lanes.h"
+#include "tools/rnicsim/capture_files.h"
+#include "tools/rnicsim/commands.h"
+#include "tools/rnicsim/output_file.h"
+
+namespace rnicsim {
+namespace {
+
+namespace po = boost::program_options;
+
+Language language_of(const OptionValues& values) {
+  if (values.count("lang") == 0) return Language::kEnglish;
+  if (values.count("svg") + values.count("report") == 0)
+    throw UsageError("--lang goes with --svg and --report");
+  const auto& name = values["lang"].as<std::string>();
+  const std::optional<Language> language = language_of_name(name);
+  if (!language) throw UsageError("--lang: expected en or ja, found " + in_quotes(name));
+  return *language;
+}
+
+template <class Text>
+void write_for_each(const OptionValues& values, const char* option,
+                    const std::vector<JudgedRun>& runs, const Text& text_of) {
+  if (values.count(option) == 0) return;
+  const auto& file = values[option].as<std::string>();
+  for (const JudgedRun& run : runs) {
+    std::string name = run.scenario;
+    if (!run.setup.variant.empty()) name += '.' + run.setup.variant;
+    write_output_file(runs.size() == 1 ? file : file_of_run(file, name), text_of(run));
+  }
+}
+
+/// Those that the run's scenario has its values from.
+PresetDirectories presets_of(const JudgedRun& run, const std::vector<std::string>& scenarios) {
+  const DataFolder data = DataFolder::of_this_program();
+  for (const std::string& name : scenarios) {
+    const std::string file = data.find(name);
+    if (std::filesystem::path(file).stem() == run.scenario) return data.presets_for(file);
+  }
+  return data.presets_for("");
+}
+
+}  // namespace
+
+void add_file_options(OptionList& options) {
+  const auto text = [] { return po::value<std::string>(); };
+  options.add_options()("fct", text()->value_name("FILE"),
+                        "write when flows began and ended to FILE, as HPCC's fct.txt, one file a "
+                        "run");
+  options.add_options()("pfc", text()->value_name("FILE"),
+                        "write when ports were paused to FILE, as HPCC's pfc.txt, one file a run");
+  options.add_options()("report", text()->value_name("FILE"),
+                        "write a page (HTML) with the steps as swim lanes, where the time went, "
+                        "counters and configuration, one file a run");
+  options.add_options()("perfetto", text()->value_name("FILE"),
+                        "write a trace for ui.perfetto.dev, one file a run");
+  options.add_options()("svg", text()->value_name("FILE"),
+                        "draw the steps of the messages that the timeline followed as swim lanes, "
+                        "for documents, one file a run");
+  options.add_options()("lang", text()->value_name("en|ja"), "the language of pictures and pages");
+}
+
+void check_file_options(const OptionValues& values) {
+  for (const char* file : {"fct", "pfc", "perfetto", "report", "svg"}) check_place_of(values, file);
+  language_of(values);
+}
+
+void write_run_files(const OptionValues& values, const std::vector<std::string>& scenarios,
+                     const std::vector<JudgedRun>& runs) {
+  const Language language = language_of(values);
+  const auto write = [&](const char* option, const auto& text_of) {
+    write_for_each(values, option, runs, text_of);
+  };
+  write("fct", [](const JudgedRun& run) { return fct_text(run.result.flows); });
+  write("pfc", [](const JudgedRun& run) { return pfc_text(run.result.pauses); });
+  write("perfetto", [](const JudgedRun& run) { return perfetto_trace(run); });
+  write("svg", [&](const JudgedRun& run) { return swim_lanes_svg(swim_lanes(run, language)); });
+  write("report", [&](const JudgedRun& run) {
+    PresetDirectories presets = presets_of(run, scenarios);
+    return report_html(run, language, presets);
+  });
+}
+
+}  // namespace rnicsim
