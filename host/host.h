@@ -69,7 +69,8 @@ class Host : public sc_core::sc_module {
 
   /// Nothing is under way on the PCIe links.
   bool idle() const;
-  /// PCIe link, driver and network path of NIC n under component first_nic + n; programs attach their own Verbs.
+  /// PCIe link, driver and network path of NIC n under component first_nic + n; programs attach
+  /// their own Verbs.
   void attach(ProbeSink* sink, std::uint32_t first_nic);
   /// Under `scope` ("host.A"): cpu, interrupts, memory, iommu, exerciser.pcie, gpu<n>, pcie_switch,
   /// root_complex (the last only if there is a GPU), nic<n>.pcie, nic<n>.driver, nic<n>.kernel. The

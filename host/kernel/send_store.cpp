@@ -10,8 +10,8 @@ bool SendStore::reserve() {
   return ring_.has_value();
 }
 
+/// Pages that are pinned to the end of a run stay so: their process may be gone.
 SendStore::~SendStore() {
-  for (; !pinned_.empty(); pinned_.pop()) pinned_.front().pages->unpin(pinned_.front().from);
   if (ring_) frames_.release_kernel(*ring_, capacity_);
 }
 

@@ -193,6 +193,7 @@ void TcpConnection::establish(const TcpSegment& segment) {
   terms.window = std::uint64_t{segment.header.window} << (segment.header.syn ? 0 : peer_scale_);
   terms.sack = sack_;
   terms.ecn = ecn_;
+  terms.timestamps = timestamps_;
   terms.repeated = syns_ > 1;
   if (syns_ == 1) terms.rtt = scheduler_.now() - syn_sent_;
   sender_.begin(terms);

@@ -37,6 +37,7 @@ void TcpCubic::started() {
 
 std::uint64_t TcpCubic::reduced(Cause cause, std::uint64_t in_flight, Time /*now*/) {
   in_epoch_ = false;
+  hystart_ = {};
   after_loss_ = cause != Cause::kTimeout;
   const double before = segments(window());
   w_prior_ = before;

@@ -77,6 +77,7 @@ std::uint64_t TcpSender::take_sack(const Acknowledgement& news) {
     const std::uint64_t floor = std::max(una_, news.position);
     if (block.behind > high_ || block.behind <= floor) continue;
     sacked += scoreboard_.add(std::max(block.first, floor), block.behind);
+    sample_sacked(block);
   }
   return sacked;
 }
@@ -126,12 +127,32 @@ bool TcpSender::was_limited(std::uint64_t flight) const {
   return flight + terms_.mss > congestion_->window();
 }
 
+/// Of the last burst that has arrived just now. Where anything was sent again nobody knows what
+/// has: what came behind a hole has waited for it. Timestamps, in ms, would at least say that it
+/// was no longer than a timeout ago.
 void TcpSender::sample(std::uint64_t position) {
   Time rtt = Time::never();
-  while (!sent_.empty() && sent_.front().behind <= position) {
+  bool again = false;
+  for (; !sent_.empty() && sent_.front().behind <= position; sent_.pop()) {
     const Sent& front = sent_.front();
-    rtt = front.again ? Time::never() : scheduler_.now() - front.time;
-    sent_.pop();
+    again = again || front.again;
+    if (!front.sacked) rtt = scheduler_.now() - front.time;
+  }
+  if (again && terms_.timestamps) rtt_.forget_backoff();
+  if (!again && rtt != Time::never()) rtt_.sample(rtt);
+}
+
+/// SACK tells of a burst when it has arrived.
+void TcpSender::sample_sacked(const SackScoreboard::Range& block) {
+  Time rtt = Time::never();
+  std::uint64_t first = una_;
+  for (std::size_t i = 0, n = sent_.size(); i < n && first < block.behind; ++i) {
+    Sent& sent = sent_.at(i);
+    if (first >= block.first && sent.behind <= block.behind && !sent.sacked) {
+      sent.sacked = true;
+      if (!sent.again) rtt = scheduler_.now() - sent.time;
+    }
+    first = sent.behind;
   }
   if (rtt != Time::never()) rtt_.sample(rtt);
 }
@@ -272,7 +293,7 @@ void TcpSender::send_new(std::uint64_t bytes) {
   if (made.cwr) cwr_ = false;
   high_ += bytes;
   if (made.length % terms_.mss != 0) small_end_ = high_;
-  sent_.push() = {high_, now, false};
+  sent_.push() = {high_, now, false, false};
   last_sent_ = now;
   sent_bytes_ += made.length;
   schedule_tail_probe();

@@ -70,6 +70,7 @@ class TcpSender {
     std::uint64_t window = 0;   ///< the peer's
     bool sack = false;
     bool ecn = false;
+    bool timestamps = false;
     bool repeated = false;     ///< a SYN had to be sent again: one segment to begin with (RFC 5681)
     Time rtt = Time::never();  ///< of the handshake, if it may be used
   };
@@ -119,6 +120,7 @@ class TcpSender {
     std::uint64_t behind;
     Time time;
     bool again;
+    bool sacked;
   };
 
   std::uint64_t limit() const { return end_ + (finished_ ? 1 : 0); }
@@ -129,6 +131,7 @@ class TcpSender {
   std::uint64_t take_sack(const Acknowledgement& news);
   void advance(const Acknowledgement& news);
   void sample(std::uint64_t position);
+  void sample_sacked(const SackScoreboard::Range& block);
   void settle(std::uint64_t bytes, std::uint64_t flight);
   void duplicate();
   void recover();

@@ -14,7 +14,7 @@
 namespace rnicsim {
 namespace {
 
-constexpr const char* kPayload = "workload.*.bytes + workload.*.flows.bytes";
+constexpr const char* kPayload = "workload.*.transferred + workload.*.flows.bytes";
 
 class UsualRows {
  public:

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "host/control_channel.h"
 #include "model/metrics.h"
@@ -39,6 +41,14 @@ class ControlPath {
   virtual void accept(CpuTask& /*task*/) {}
   /// The program on `host` sends and receives no more.
   virtual void leave(CpuTask& /*task*/, const std::string& /*host*/) {}
+  /// Why nothing more can be said, "timed out"; empty: it can.
+  virtual std::string trouble() const { return {}; }
+  /// Adds that to what programs say that they wait for.
+  void explain(std::vector<std::string>& lines) const {
+    const std::string why = trouble();
+    if (why.empty()) return;
+    for (std::string& line : lines) line += "; the control connection " + why;
+  }
 
   void report(const MetricScope& forth_scope, const MetricScope& back_scope) {
     forth().report(forth_scope);

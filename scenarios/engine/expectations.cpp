@@ -66,10 +66,7 @@ class Judge {
   /// Null: it came to a proper end, or to the one that was expected.
   static const Violation* bad_end(const JudgedRun& run) {
     const auto bad = [&](const Violation& violation) {
-      const bool no_end = violation.kind == "deadlock" || violation.kind == "unfinished_flow" ||
-                          violation.kind == "lossless_drop" || violation.kind == "dma_error" ||
-                          violation.kind == "fault";
-      return no_end && !run.expects(violation);
+      return spoils_run(violation) && !run.expects(violation);
     };
     const std::vector<Violation>& all = run.result.violations;
     const auto found = std::find_if(all.begin(), all.end(), bad);
@@ -178,6 +175,12 @@ class Judge {
 };
 
 }  // namespace
+
+bool spoils_run(const Violation& violation) {
+  return violation.kind == "deadlock" || violation.kind == "unfinished_flow" ||
+         violation.kind == "lossless_drop" || violation.kind == "dma_error" ||
+         violation.kind == "fault";
+}
 
 bool JudgedRun::expects(const Violation& violation) const {
   return std::find(expected_violations.begin(), expected_violations.end(), violation.kind) !=

@@ -44,6 +44,9 @@ struct JudgedRun {
   bool passed() const;
 };
 
+/// A run in which that happened came to no proper end: what it measured says nothing.
+bool spoils_run(const Violation& violation);
+
 /// `results` are those of `file.runs`, in that order. Throws ConfigError for a metric that the run
 /// does not have, or that is compared with a value in another unit.
 std::vector<JudgedRun> judge(const ScenarioFile& file, std::vector<RunResult> results);

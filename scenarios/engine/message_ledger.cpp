@@ -53,6 +53,7 @@ void MessageLedger::report_counts(const MetricScope& scope) const {
   scope.count("messages", spec_.count, "messages that the workload has to send");
   scope.count("completed", succeeded(), "messages completed with success");
   scope.count("failed", failed_, "messages completed in error");
+  scope.bytes("transferred", delivered(), "payload that it moved in all, warm-up too");
   scope.count("flushed", flushed_, "messages flushed because their queue pair was in error");
   for (const auto& [status, count] : by_status_) {
     std::string name = status;

@@ -343,6 +343,7 @@ std::vector<std::string> PairWorkload::waiting_for() const {
   add(initiator_, ", " + std::to_string(ledger_.settled()) + " of " + std::to_string(spec_.count) +
                       " messages completed");
   add(target_, "");
+  control_->explain(lines);
   return lines;
 }
 

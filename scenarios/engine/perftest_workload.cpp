@@ -252,6 +252,7 @@ std::vector<std::string> PerftestWorkload::waiting_for() const {
                       std::to_string(results_.size()) + " of " +
                       std::to_string(plan_.sizes.size()) + " sizes done");
   }
+  control_->explain(lines);
   return lines;
 }
 
@@ -281,6 +282,11 @@ void PerftestWorkload::report(MetricSink& sink) const {
               "messages that the client has to send");
   scope.count("completed", plan_.iterations * spec_.queue_pairs * results_.size(),
               "of these, in the sizes that are done");
+  Bytes transferred;
+  for (const Result& result : results_)
+    transferred +=
+        result.size * (plan_.iterations * spec_.queue_pairs * (plan_.both_send() ? 2 : 1));
+  scope.bytes("transferred", transferred, "payload that it moved in all, both ways");
   scope.bytes("mismatched_bytes", Bytes(mismatched_),
               "bytes of a region that differ from what they must be");
   const MetricScope channel = scope.child("control_channel");

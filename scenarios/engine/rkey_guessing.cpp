@@ -146,6 +146,7 @@ std::vector<std::string> RkeyGuessing::waiting_for() const {
     if (!side->finished())
       lines.push_back("workload " + spec_.name + " on host " + side->host + ": " + side->doing +
                       " after " + std::to_string(tries_) + " tries");
+  control_->explain(lines);
   return lines;
 }
 

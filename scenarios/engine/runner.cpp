@@ -2,53 +2,20 @@
 #include "scenarios/engine/runner.h"
 
 #include <poll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <exception>
 #include <iostream>
 #include <map>
 #include <memory>
 
 #include "model/quantity.h"
+#include "scenarios/engine/signal_gate.h"
 #include "scenarios/engine/simulation_process.h"
 
 namespace rnicsim {
 namespace {
-
-/// While it lives, the signals that end a program arrive as something to read: nothing is lost
-/// between a look and a wait, and no handler needs a global.
-class SignalGate {
- public:
-  SignalGate() {
-    sigset_t ours;
-    sigemptyset(&ours);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ours, signal);
-    sigprocmask(SIG_BLOCK, &ours, &before_);
-    descriptor_ = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
-  }
-  SignalGate(const SignalGate&) = delete;
-  SignalGate& operator=(const SignalGate&) = delete;
-  ~SignalGate() {
-    close(descriptor_);
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
-
-  int descriptor() const { return descriptor_; }
-  const sigset_t& before() const { return before_; }
-  void throw_if_signalled() const {
-    signalfd_siginfo info{};
-    if (read(descriptor_, &info, sizeof info) == sizeof info)
-      throw Interrupted(static_cast<int>(info.ssi_signo));
-  }
-
- private:
-  sigset_t before_{};
-  int descriptor_ = -1;
-};
 
 class Runner {
  public:

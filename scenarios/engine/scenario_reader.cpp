@@ -176,6 +176,7 @@ Scenario read_scenario(const JsonNode& document, const ScenarioSelection& select
   if (!selection.variant.empty()) lay_set_over<VariantSpec>(layered, "variants", selection.variant);
   if (!selection.ablation.empty())
     lay_set_over<AblationSpec>(layered, "ablate", selection.ablation);
+  for (const JsonNode& value : selection.changes) lay_over(layered, value.key(), value);
   for (const std::string& assignment : selection.sets) lay_option_over(layered, assignment);
   merge_presets(layered, presets);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From a scenario file to a checked Scenario. Layers, each over the one before: the blocks'
-// defaults, presets, the scenario, the variant, the ablation, --set. All checks finish here; what
-// comes out can be built.
+// defaults, presets, the scenario, the variant, the ablation, changes (of a study's point), --set.
+// All checks finish here; what comes out can be built.
 #pragma once
 
 #include <string>
@@ -14,9 +14,10 @@
 namespace rnicsim {
 
 struct ScenarioSelection {
-  std::string variant;            ///< empty: the scenario itself
-  std::vector<std::string> sets;  ///< "path=value"; the value is JSON, or else a string
-  std::string ablation = {};      ///< laid over the variant; empty: none
+  std::string variant;                 ///< empty: the scenario itself
+  std::vector<std::string> sets;       ///< "path=value"; the value is JSON, or else a string
+  std::string ablation = {};           ///< laid over the variant; empty: none
+  std::vector<JsonNode> changes = {};  ///< each at the path that is its key
 };
 
 /// Throws ConfigError.

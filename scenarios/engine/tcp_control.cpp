@@ -52,6 +52,13 @@ void TcpControl::leave(CpuTask& task, const std::string& host) {
   if (!side.sending) close(task, side);
 }
 
+std::string TcpControl::trouble() const {
+  for (const Side* side : {&client_, &server_})
+    if (side->socket != nullptr && side->socket->failure())
+      return name_of(*side->socket->failure());
+  return {};
+}
+
 void TcpControl::close(CpuTask& task, Side& side) { side.socket->close(task); }
 
 VirtualAddress TcpControl::Side::room(Buffer& buffer, Bytes bytes) {

@@ -41,6 +41,7 @@ class TcpControl final : public ControlPath {
   void connect(CpuTask& task) override;
   void accept(CpuTask& task) override;
   void leave(CpuTask& task, const std::string& host) override;
+  std::string trouble() const override;
 
  private:
   struct Buffer {

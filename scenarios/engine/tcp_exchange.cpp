@@ -140,6 +140,8 @@ void TcpExchange::server(CpuTask& task) {
   }
   task.settle();
   active_();
+  server_.doing = "waiting for the stream's end";
+  read_to_end(task);
   end(task, server_);
 }
 
@@ -174,6 +176,14 @@ bool TcpExchange::answer(CpuTask& task, Round& round, StreamCheck& check) {
   return true;
 }
 
+/// Nothing may come that nobody has sent.
+void TcpExchange::read_to_end(CpuTask& task) {
+  mismatched_ +=
+      server_.socket
+          ->receive(task, server_.endpoint.pages, server_.in, Bytes(1), TcpSocket::Amount::kSome)
+          .value.count();
+}
+
 void TcpExchange::end(CpuTask& task, Side& side) {
   side.doing = "closing";
   side.socket->await_pages(task);
@@ -187,6 +197,13 @@ std::uint64_t TcpExchange::completed() const {
   return sum;
 }
 
+std::uint64_t TcpExchange::transferred() const {
+  std::uint64_t sum = 0;
+  for (const Round& round : rounds_)
+    sum += round.done.size() * (round.size + round.response).count();
+  return sum;
+}
+
 std::vector<std::string> TcpExchange::waiting_for() const {
   std::uint64_t all = 0;
   for (const Round& round : rounds_) all += round.count;
@@ -197,9 +214,9 @@ std::vector<std::string> TcpExchange::waiting_for() const {
     const std::string who = "workload " + spec_.name + " on host " + side->endpoint.host() + ": ";
     if (!side->programs.finished())
       lines.push_back(who + side->doing + progress);
-    else if (completed() != all)
-      lines.push_back(who + "the connection " + (failure_ ? name_of(*failure_) : "ended early") +
-                      " while " + side->doing + progress);
+    else if (failure_)
+      lines.push_back(who + "the connection " + name_of(*failure_) + " while " + side->doing +
+                      progress);
   }
   return lines;
 }

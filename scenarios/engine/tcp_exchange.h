@@ -63,6 +63,8 @@ class TcpExchange {
   std::vector<std::string> waiting_for() const;
   const std::vector<Round>& rounds() const { return rounds_; }
   std::uint64_t completed() const;
+  /// Bytes of the messages done, and of their responses.
+  std::uint64_t transferred() const;
   std::uint64_t mismatched() const { return mismatched_; }
   const std::optional<TcpFailure>& failure() const { return failure_; }
 
@@ -87,6 +89,7 @@ class TcpExchange {
   Bytes receive(CpuTask& task, Side& side, Bytes bytes, TcpSocket::Amount amount,
                 StreamCheck& check);
   void end(CpuTask& task, Side& side);
+  void read_to_end(CpuTask& task);
   Bytes receive_size(const Round& round) const;
   StreamCheck requests_of(const Round& round) const;
   StreamCheck responses_of(const Round& round) const;

@@ -44,6 +44,7 @@ class TcpWorkload : public Workload {
  private:
   bool is_perftest() const { return spec_.pattern == WorkloadPattern::kPerftest; }
   std::vector<TcpExchange::Round> rounds_of(std::uint32_t connection) const;
+  std::uint64_t least_places(Bytes size) const;
   void report_pairs(MetricSink& sink, const std::string& path) const;
   void report_perftest(MetricSink& sink, const std::string& path) const;
   PerftestTimes times_of(std::size_t round) const;

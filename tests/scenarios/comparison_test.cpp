@@ -37,6 +37,7 @@ RunResult result_of(std::uint64_t n) {
     result.metrics[path] = {true, value, 0, unit, ""};
   };
   count("workload.w0.bytes", 100, Unit::kBytes);
+  count("workload.w0.transferred", 100, Unit::kBytes);
   count("workload.w0.completed", 4, Unit::kCount);
   count("workload.w0.latency.p50", (n + 1) * 10'000'000, Unit::kPicoseconds);
   count("host.B.cpu.copies", n, Unit::kCount);

@@ -46,6 +46,10 @@ def main():
             sorted(SCENARIOS.glob("bench/*.json")):
         files += 1
         found += problems(path, scenario)
+    study = json.loads((shipped / "study.schema.json").read_text())
+    for path in sorted(SCENARIOS.glob("studies/*.json")):
+        files += 1
+        found += problems(path, study)
     for kind in ("host", "nic", "switch", "link", "congestion_control"):
         preset = json.loads((shipped / f"{kind}_preset.schema.json").read_text())
         for path in sorted(SCENARIOS.glob(f"presets/{kind}/*.json")):

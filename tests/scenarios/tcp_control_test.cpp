@@ -232,6 +232,15 @@ TEST_CASE("A target that hands nothing over keeps its initiator waiting over TCP
         std::string::npos);
 }
 
+TEST_CASE("A control connection that cannot be made is named as what programs wait for") {
+  const Run run(R"("path_mtu": "1024 B")",
+                R"(, "stop_at": "200 s",
+                   "fabric": {"link": {"faults": [{"kind": "drop", "probability": 1}]}})");
+  REQUIRE(run.result.violations.size() == 1);
+  CHECK(run.result.violations[0].text.find("; the control connection timed out") !=
+        std::string::npos);
+}
+
 TEST_CASE("Control channels over TCP have ports of their own, and keep off those of workloads") {
   const Scenario scenario = test::read(test::text_of(test::kHosts, R"([
       {"name": "w0", "from": "A", "to": "B", "path_mtu": "1024 B", "control": "tcp"},

@@ -19,6 +19,8 @@ constexpr double kHandshake = 2;  ///< SYN, or its answer, and FIN: of one side
 constexpr double kAcks = 2;       ///< of the client: of SYN-ACK and of FIN
 /// What a burst of 45 segments of 1448 B carries; a burst of 46 would not fit an IP packet.
 constexpr double kSegments = 45;
+/// The most that an acknowledgement held back for 40 ms adds to a smoothed round trip time, in ps.
+constexpr double kOneDelayedAck = 6e9;
 
 /// What a scenario gives, simulated in a process of its own, as several are compared.
 struct Run {
@@ -213,4 +215,30 @@ TEST_CASE("elided payload takes the same time as payload that moves") {
     return std::pair(run.result.end, run.value("workload.w.latency.p99"));
   };
   CHECK(end("elided") == end("carried"));
+}
+
+TEST_CASE("under loss the round trip time stays that of the path") {
+  for (const char* seed : {"1", "2", "3", "4"}) {
+    const Run run = over_tcp(R"("size": "16 KiB", "count": 20)", "",
+                             R"(, "fabric": {"link": {"faults": [{"kind": "drop",
+                                "probability": 0.05}]}}, "stop_at": "20 s", "seed": )" +
+                                 std::string(seed));
+    CHECK(run.value("workload.w.completed") == 20);
+    CHECK(run.value("host.A.nic0.kernel.connection0.send.rtt") < kOneDelayedAck);
+  }
+}
+
+TEST_CASE("a run may end while pages of a zero-copy send are pinned") {
+  const Run run = over_tcp(R"("size": "300 kB", "count": 20, "tcp": {"zero_copy": true})", "",
+                           R"(, "stop_at": "150 us")");
+  REQUIRE(run.result.violations.size() == 1);
+  CHECK(run.result.violations[0].kind == "unfinished_flow");
+  CHECK(run.value("host.A.nic0.kernel.pages_pinned") > 0);
+}
+
+TEST_CASE("what a workload has transferred has warm-up and responses in it") {
+  const Run run =
+      over_tcp(R"("size": "1000 B", "count": 10, "warm_up": 4, "tcp": {"response": "50 B"})");
+  CHECK(run.value("workload.w.bytes") == 6 * 1000);
+  CHECK(run.value("workload.w.transferred") == 10 * (1000 + 50));
 }

@@ -36,7 +36,7 @@ ROWS = {"N1", "N2", "N5", "N7", "P53", "T4 write_bw 512 B", "T4 write_bw 1K", "T
         "Q7, 240 queue pairs", "R3 registration, a page", "R3 deregistration, a page", "R4",
         "H1 (calibration)", "H2", "H3 receiver", "H3 sender", "H4", "H6 incast of 8 (recalled)",
         "H7 steering (recalled)", "H7 jumbo frames (recalled)", "H7 TSO and GRO (recalled)", "H8",
-        "H9 MTU 1500, steered", "H9 MTU 9000, steered", "H10", "H12 MTU 1500", "H12 MTU 4000",
+        "H9 MTU 1500, steered", "H9 MTU 9000, steered", "H12 MTU 1500", "H12 MTU 4000",
         "H12 MTU 9000", "H13 16 us (calibration)", "H13 32 frames (calibration)", "H14",
         "H17 TCP sender, bytes copied", "H17 TCP receiver, bytes copied",
         "H17 TCP sender, copies of answers", "H17 TCP receiver, copies of answers",

@@ -94,7 +94,7 @@ class Help(CommandLine):
                      "run", "x.json", "--frob")
         self.refused("rnicsim run: --jobs: expected 1 to 1024, found 0; rnicsim run --help says how",
                      "run", "x.json", "--jobs", "0")
-        self.refused("rnicsim list: expected scenarios, presets or metrics, found \"x\"; "
+        self.refused("rnicsim list: expected scenarios, studies, presets or metrics, found \"x\"; "
                      "rnicsim list --help says how", "list", "x")
         status, out, err = rnicsim()
         self.assertEqual((status, out, err.count("\n")), (2, "", 1))

@@ -49,9 +49,9 @@ std::string deed_text(const WorkloadSpec& w) {
   const std::string size = short_text(w.size);
   if (w.is_over_tcp()) {
     const std::string deed = fmt::format("{} sends {} to {} over TCP", w.from, size, w.to);
-    return w.tcp->response == Bytes(0) ? deed
-                                       : fmt::format("{} and gets {} back", deed,
-                                                     short_text(w.tcp->response));
+    return w.tcp->response == Bytes(0)
+               ? deed
+               : fmt::format("{} and gets {} back", deed, short_text(w.tcp->response));
   }
   switch (w.operation) {
     case Operation::kWrite:

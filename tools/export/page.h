@@ -16,6 +16,7 @@ std::string filled_page(std::string page, const std::string& document);
 // Made by the build.
 std::string ledger_page();
 std::string comparison_page();
+std::string study_page();
 std::string report_page();
 std::string page_style();
 std::string page_script();

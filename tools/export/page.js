@@ -65,3 +65,13 @@ function draw(canvas) {
   charts.set(canvas, new Chart(canvas, drawn.get(canvas)()));
 }
 themeWatchers.push(() => { for (const canvas of drawn.keys()) draw(canvas); });
+
+function figure(place, name, unit, height, config) {
+  const plot = add(place, "figure", { class: "plot" });
+  add(add(plot, "figcaption", {}, name + " "), "small", {}, unit === "count" ? "" : unit);
+  const box = add(plot, "div", { class: "canvas", style: `height: ${height}px` });
+  const canvas = add(box, "canvas", { role: "img", "aria-label": name });
+  drawn.set(canvas, config);
+  draw(canvas);
+  return plot;
+}

@@ -172,8 +172,7 @@ class Summary {
           headers += value(port + "tx_header_bytes");
         }
     line("wire", fmt::format("{}; headers {} of {} sent", packets_text(fabric),
-                             short_text(headers, Unit::kBytes),
-                             short_text(frames, Unit::kBytes)));
+                             short_text(headers, Unit::kBytes), short_text(frames, Unit::kBytes)));
   }
 
   std::string packets_text(const FabricSpec& fabric) const {

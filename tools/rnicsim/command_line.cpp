@@ -21,6 +21,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"run", run_command, "run scenarios and show what happened, step by step"},
     {"compare", compare_command, "run scenarios and put what was measured side by side"},
+    {"sweep", sweep_command, "simulate a study of many points and say what it shows"},
     {"check", check_command, "read and check scenarios without running them"},
     {"list", list_command, "list the scenarios, presets or metrics there are"},
     {"show", show_command, "show a preset's values, units and sources"},

@@ -26,6 +26,7 @@ int import_command(const Arguments& arguments);
 int schema_command(const Arguments& arguments);
 int validate_command(const Arguments& arguments);
 int compare_command(const Arguments& arguments);
+int sweep_command(const Arguments& arguments);
 
 /// Reads and checks a scenario named on the command line. Throws ConfigError.
 ScenarioFile load_named(const std::string& name, const RunSelection& selection = {});

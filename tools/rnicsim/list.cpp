@@ -13,9 +13,9 @@ namespace rnicsim {
 namespace {
 
 constexpr CommandText kText = {
-    "list [scenarios|presets|metrics]",
-    "Lists the scenarios (the default), presets or metrics there are, one line each. Metrics are\n"
-    "those of two hosts A and B with one NIC each and a workload w0."};
+    "list [scenarios|studies|presets|metrics]",
+    "Lists the scenarios (the default), studies, presets or metrics there are, one line each.\n"
+    "Metrics are those of two hosts A and B with one NIC each and a workload w0."};
 
 struct Line {
   std::string name;
@@ -42,6 +42,13 @@ std::string title_of(const std::string& file) {
 std::vector<Line> scenarios(const DataFolder& data) {
   std::vector<Line> lines;
   for (const std::string& name : data.names()) lines.push_back({name, title_of(data.find(name))});
+  return lines;
+}
+
+std::vector<Line> studies(const DataFolder& data) {
+  std::vector<Line> lines;
+  for (const std::string& name : data.names("studies"))
+    lines.push_back({name, title_of(fmt::format("{}/studies/{}.json", data.path(), name))});
   return lines;
 }
 
@@ -79,16 +86,19 @@ int list_command(const Arguments& arguments) {
   if (!values) return kExitGood;
   std::vector<std::string> what = strings_of(*values, "WHAT");
   if (what.empty()) what.emplace_back("scenarios");
-  if (what.size() > 1) throw UsageError("expected one of scenarios, presets and metrics");
+  if (what.size() > 1) throw UsageError("expected one of scenarios, studies, presets and metrics");
   const DataFolder data = DataFolder::of_this_program();
   if (what[0] == "scenarios")
     print(scenarios(data));
+  else if (what[0] == "studies")
+    print(studies(data));
   else if (what[0] == "presets")
     print(presets(data));
   else if (what[0] == "metrics")
     print(metrics(data));
   else
-    throw UsageError("expected scenarios, presets or metrics, found " + in_quotes(what[0]));
+    throw UsageError("expected scenarios, studies, presets or metrics, found " +
+                     in_quotes(what[0]));
   return kExitGood;
 }
 

@@ -48,7 +48,8 @@ OptionList run_options() {
                         "write the packets at the ports of NICs to FILE (pcapng), one file a run");
   options.add_options()("pcap-port", text()->value_name("GLOB"),
                         "at the ports whose name matches, e.g. host.A.nic0, "
-                        "fabric.switch0.port3, * for all");
+                        "fabric.switch0.port3, * for all; of TCP best at one: what is seen at two "
+                        "looks sent twice");
   add_file_options(options);
   return options;
 }

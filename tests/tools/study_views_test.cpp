@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "tools/export/study_views.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/export/page.h"
+#include "tools/rnicsim/study_progress.h"
+
+using namespace rnicsim;
+
+namespace {
+
+/// Two sizes on two NICs, of which the last point failed.
+StudyResult example() {
+  const JsonNode document = parse_json(
+      R"({"base": "x", "title": "A study",
+          "axes": [{"path": "w.size", "values": ["1 KiB", "2 KiB"]},
+                   {"name": "nic", "path": "n", "values": ["a,b", "c"]}],
+          "metrics": [{"name": "speed", "metric": "workload.w0.goodput", "better": "more"}],
+          "cost": {"name": "SRAM", "unit": "B", "expression": "1"}})",
+      "s.json");
+  StudySpec spec;
+  read_config(document, spec);
+  StudyResult result;
+  result.name = "s";
+  result.plan = StudyPlan(document, spec);
+  result.metrics = {{result.plan.spec().metrics[0], "b/s"}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    StudyRow row;
+    row.point = result.plan.point(i);
+    row.key = "key" + std::to_string(i);
+    row.cost = 100;
+    row.values = {1e9 * static_cast<double>(i + 1)};
+    result.rows.push_back(row);
+  }
+  result.rows[3].values[0].reset();
+  result.rows[3].error = "deadlock at \"A\": </script>";
+  return result;
+}
+
+nlohmann::json document() {
+  const StudyResult result = example();
+  return nlohmann::json::parse(study_json(result, verdict_of(result)));
+}
+
+}  // namespace
+
+TEST_CASE("The CSV of a study has a line for each point, a failed one too") {
+  CHECK(study_csv(example()) ==
+        "size,nic,repeat,SRAM,speed,error\n"
+        "1 KiB,\"a,b\",0,100,1000000000,\n"
+        "1 KiB,c,0,100,2000000000,\n"
+        "2 KiB,\"a,b\",0,100,3000000000,\n"
+        "2 KiB,c,0,100,,\"deadlock at \"\"A\"\": </script>\"\n");
+}
+
+TEST_CASE("The document of a study names its axes, metrics and points") {
+  const nlohmann::json json = document();
+  CHECK(json["format"] == "rnicsim-study");
+  CHECK(json["version"] == 1);
+  CHECK(json["axes"][0] ==
+        nlohmann::json({{"name", "size"}, {"paths", {"w.size"}}, {"values", {"1 KiB", "2 KiB"}}}));
+  CHECK(json["metrics"][0]["unit"] == "b/s");
+  CHECK(json["points"][1] == nlohmann::json({{"index", 1},
+                                             {"key", "key1"},
+                                             {"axes", {{"size", "1 KiB"}, {"nic", "c"}}},
+                                             {"repeat", 0},
+                                             {"cost", 100},
+                                             {"metrics", {{"speed", 2'000'000'000}}}}));
+  CHECK(json["points"][3]["metrics"]["speed"].is_null());
+  CHECK(json["points"][3]["error"] == "deadlock at \"A\": </script>");
+}
+
+TEST_CASE("The verdict stands in the document in numbers and in sentences") {
+  const nlohmann::json verdict = document()["verdict"][0];
+  CHECK(verdict["metric"] == "speed");
+  CHECK(verdict["dimensions"][0]["gains"][0] == 2);  // of the one line that has both ends
+  CHECK(verdict["cells"].size() == 3);
+  CHECK(verdict["pareto"] == nlohmann::json::array({2}));
+  CHECK(verdict["sentences"].size() == 4);
+}
+
+TEST_CASE("The summary has the sentences and says how many points failed") {
+  const StudyResult result = example();
+  const std::string text = study_summary(result, verdict_of(result), {});
+  CHECK(text.rfind("A study\n\nspeed\n  speed still gains at the end of size: ", 0) == 0);
+  CHECK(text.find("\n4 points, 1 of which failed\n") != std::string::npos);
+}
+
+TEST_CASE("The page of a study holds its document and nothing that ends it early") {
+  const StudyResult result = example();
+  const std::string page = study_html(result, verdict_of(result));
+  CHECK(page.find("PAGE_DOCUMENT") == std::string::npos);
+  CHECK(page.find("deadlock at \\\"A\\\": \\u003c/script>") != std::string::npos);
+  CHECK(page.find(chart_library()) != std::string::npos);
+}
+
+TEST_CASE("Progress says what is done, what runs, how fast, and how long it will take") {
+  CHECK(progress_text({10, 2, 40}, 5) ==
+        "[#####---------------] 10 of 40 points, 2 running, 2/s, 15 s left");
+  CHECK(progress_text({0, 2, 40}, 5) == "[--------------------] 0 of 40 points, 2 running");
+  CHECK(progress_text({1, 1, 1000}, 1) ==
+        "[--------------------] 1 of 1000 points, 1 running, 1/s, 17 min left");
+  CHECK(progress_text({1, 1, 100000}, 1) ==
+        "[--------------------] 1 of 100000 points, 1 running, 1/s, 28 h left");
+}

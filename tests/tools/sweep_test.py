@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""rnicsim sweep from the outside: results, interruption and resumption, shards, failing points, and
+what it refuses. A browser looks at the page where there is one (chromium)."""
+import csv
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from sanitizer_notes import said
+
+RNICSIM = os.environ["RNICSIM"]
+STUDIES = pathlib.Path(__file__).resolve().parents[2] / "scenarios/studies"
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+RESULTS = ("results.csv", "results.json", "report.html")
+
+BASE = {"hosts": [{"name": "A"}, {"name": "B"}],
+        "workload": [{"name": "w0", "from": "A", "to": "B", "size": "4 KiB", "count": 20}]}
+STUDY = {
+    "title": "Sizes and pages",
+    "base": "base.json",
+    "axes": [{"path": "workload.w0.size", "log": {"from": "64 B", "to": "4 KiB", "steps": 4}},
+             {"path": "hosts.*.memory.page_size", "values": ["4 KiB", "2 MiB"]}],
+    "metrics": [{"name": "goodput", "metric": "workload.w0.goodput", "better": "more"},
+                {"name": "latency", "metric": "workload.w0.latency.p50", "better": "less"},
+                {"name": "cycles", "metric": "host.A.cpu.data.*.cycles", "per": "workload.w0.bytes",
+                 "better": "less"}],
+    "cost": {"name": "SRAM", "unit": "B",
+             "expression": "hosts.B.nic.translation_cache.entries * 8"},
+}
+
+
+class Sweep(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.root = pathlib.Path(self.folder.name)
+        self.write(BASE, "base.json")
+        self.write(STUDY)
+
+    def write(self, content, name="study.json"):
+        (self.root / name).write_text(json.dumps(content))
+
+    def study(self, **changes):
+        self.write({**STUDY, **changes})
+
+    def command(self, *options, out="out"):
+        return [RNICSIM, "sweep", str(self.root / "study.json"), "--out", str(self.root / out),
+                *options]
+
+    def sweep(self, *options, out="out"):
+        result = subprocess.run(self.command(*options, out=out), capture_output=True, text=True,
+                                check=False, cwd=self.root)
+        return result.returncode, result.stdout, said(result.stderr)
+
+    def good(self, *options, out="out"):
+        status, text, err = self.sweep(*options, out=out)
+        self.assertEqual((status, err), (0, ""))
+        return text
+
+    def points(self, out="out"):
+        """Names of the kept points, with when each was written."""
+        return {path.name: path.stat().st_mtime_ns
+                for path in (self.root / out / "points").glob("*.json")}
+
+    def assert_same_results(self, one, other):
+        for name in RESULTS:
+            self.assertEqual((self.root / one / name).read_bytes(),
+                             (self.root / other / name).read_bytes(), name)
+
+    def rows(self, out="out"):
+        with open(self.root / out / "results.csv", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_a_study_has_a_row_for_each_point_and_a_verdict(self):
+        text = self.good()
+        rows = self.rows()
+        self.assertEqual([(row["size"], row["page_size"]) for row in rows],
+                         [(size, page) for size in ("64 B", "256 B", "1 KiB", "4 KiB")
+                          for page in ("4 KiB", "2 MiB")])
+        self.assertEqual({row["error"] for row in rows}, {""})
+        goodput = [float(row["goodput"]) for row in rows]
+        self.assertLess(goodput[0] * 5, goodput[6])
+        document = json.loads((self.root / "out/results.json").read_text())
+        self.assertEqual(document["metrics"][2]["unit"], "cycles/B")
+        self.assertEqual(document["verdict"][0]["dimensions"][0]["labels"][0], "64 B")
+        self.assertIn("goodput still gains at the end of size: the last step", text)
+        self.assertIn("8 points\n", text)
+
+    def test_the_same_values_are_measured_as_by_run(self):
+        self.good("--filter", "size = '256 B' and page_size = '2 MiB'")
+        run = subprocess.run([RNICSIM, "run", str(self.root / "base.json"), "--json", "--set",
+                              "workload.w0.size=256 B", "--set", "hosts.*.memory.page_size=2 MiB"],
+                             capture_output=True, text=True, check=True)
+        metrics = json.loads(run.stdout)["runs"][0]["metrics"]
+        (row,) = self.rows()
+        self.assertEqual(float(row["latency"]), metrics["workload.w0.latency.p50"]["value"])
+        self.assertAlmostEqual(float(row["goodput"]), metrics["workload.w0.goodput"]["value"])
+
+    def interrupt_after(self, count, *options):
+        """Starts a sweep, interrupts it once so many points are there, and gives its end."""
+        process = subprocess.Popen(self.command("--jobs", "1", *options), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        points = self.root / "out/points"
+        deadline = time.monotonic() + 120
+        while len(list(points.glob("*.json"))) < count and process.poll() is None:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.002)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        return process.returncode, said(err)
+
+    def test_an_interrupted_study_goes_on_and_ends_as_one_that_was_not(self):
+        self.study(set={"workload.w0.count": 3000, "engine.payload": "elided"})
+        status, err = self.interrupt_after(2)
+        self.assertEqual(status, 130, err)
+        self.assertIn("--resume goes on with them\nrnicsim: interrupted\n", err)
+        kept = self.points()
+        self.assertGreaterEqual(len(kept), 2)
+        self.assertLess(len(kept), 8)
+        self.assertFalse((self.root / "out/results.csv").exists())
+        self.good("--resume")
+        self.assertEqual({name: self.points()[name] for name in kept}, kept)
+        self.good(out="whole")
+        self.assert_same_results("out", "whole")
+
+    def test_a_used_folder_is_not_mixed_up_by_mistake(self):
+        self.good("-q")
+        status, out, err = self.sweep()
+        self.assertEqual((status, out), (2, ""))
+        self.assertRegex(err, r"^\S+/out/points: holds points already; --resume uses them, or .*\n$")
+
+    def test_a_grown_study_simulates_only_what_is_new(self):
+        self.good("-q")
+        before = self.points()
+        self.study(axes=[{"path": "workload.w0.size",
+                          "values": ["64 B", "256 B", "512 B", "1 KiB", "4 KiB"]},
+                         STUDY["axes"][1]])
+        self.good("-q", "--resume")
+        after = self.points()
+        self.assertEqual(len(after), 10)
+        self.assertEqual({name: after[name] for name in before}, before)
+        self.good("-q", out="whole")
+        self.assert_same_results("out", "whole")
+
+    def test_another_metric_needs_no_simulation(self):
+        self.good("-q")
+        before = self.points()
+        self.study(metrics=[{"name": "messages", "metric": "workload.w0.completed",
+                             "better": "more"}])
+        self.good("-q", "--resume")
+        self.assertEqual(self.points(), before)
+        self.assertEqual({row["messages"] for row in self.rows()}, {"20"})
+
+    def test_shards_and_their_merger_give_the_bytes_of_one_sweep(self):
+        self.good("--shard", "1/2")
+        self.assertEqual(len(self.points()), 4)
+        status, _, err = self.sweep("--merge")
+        self.assertEqual(status, 2)
+        self.assertRegex(err, r"^\S+/out/points: 4 of 8 results are not there yet\n$")
+        self.assertEqual(self.good("--shard", "2/2"),
+                         "4 points simulated, 4 were there already\n")
+        self.good("--merge")
+        self.good("--jobs", "4", out="whole")
+        self.assert_same_results("out", "whole")
+
+    def start_rank(self, rank, count):
+        environment = dict(os.environ, OMPI_COMM_WORLD_RANK=str(rank),
+                           OMPI_COMM_WORLD_SIZE=str(count))
+        return subprocess.Popen(self.command("-q"), env=environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def test_four_ranks_share_a_study_and_give_the_same_bytes(self):
+        ranks = [self.start_rank(rank, 4) for rank in range(4)]
+        for rank in ranks:
+            out, err = rank.communicate(timeout=120)
+            self.assertEqual((rank.returncode, out, said(err)), (0, "", ""))
+        self.assertEqual(len(self.points()), 8)
+        self.assertEqual(list((self.root / "out/points").glob("*.lock")), [])
+        self.good("-q", out="whole")
+        self.assert_same_results("out", "whole")
+
+    def test_what_a_dying_rank_had_claimed_is_done_by_another(self):
+        self.study(set={"workload.w0.count": 3000, "engine.payload": "elided"})
+        dying = self.start_rank(1, 2)
+        deadline = time.monotonic() + 120
+        while not list((self.root / "out/points").glob("*.lock")):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.002)
+        dying.kill()
+        dying.communicate(timeout=60)
+        self.assertLess(len(self.points()), 8)
+        first = self.start_rank(0, 2)
+        out, err = first.communicate(timeout=120)
+        self.assertEqual((first.returncode, out, said(err)), (0, "", ""))
+        self.good("-q", out="whole")
+        self.assert_same_results("out", "whole")
+
+    def test_a_failing_point_is_a_row_with_its_error(self):
+        self.study(axes=[{"path": "workload.w0.size", "values": ["64 B", "many", "256 B"]}])
+        status, out, err = self.sweep()
+        self.assertEqual(status, 1)
+        self.assertIn("3 points, 1 of which failed", out)
+        self.assertRegex(err, r"^study: point 1 \(size many\): \S+study.json:\d+: workload.0.size: "
+                              r"expected .*found \"many\".*\n$")
+        rows = self.rows()
+        self.assertEqual([bool(row["error"]) for row in rows], [False, True, False])
+        self.assertEqual(rows[1]["goodput"], "")
+        self.assertNotEqual(rows[2]["goodput"], "")
+
+    def test_a_point_that_comes_to_no_proper_end_has_no_values(self):
+        self.study(axes=[{"path": "stop_at", "values": ["3 us", "1 s"]}])
+        status, _, err = self.sweep()
+        self.assertEqual(status, 1)
+        self.assertIn("study: point 0 (stop_at 3 us): unfinished_flow at ", err)
+        rows = self.rows()
+        self.assertEqual(rows[0]["goodput"], "")
+        self.assertEqual(rows[1]["error"], "")
+
+    def test_seeds_give_confidence(self):
+        self.study(repeats=3, set={"workload.w0.region": "8 MiB", "workload.w0.count": 400,
+                                   "workload.w0.remote_offset": "random"},
+                   axes=[STUDY["axes"][1]])
+        self.good("-q")
+        self.assertEqual([row["repeat"] for row in self.rows()], ["0", "1", "2"] * 2)
+        verdict = json.loads((self.root / "out/results.json").read_text())["verdict"][1]
+        self.assertEqual([cell["runs"] for cell in verdict["cells"]], [3, 3])
+        self.assertGreater(verdict["cells"][0]["half_width"], 0)
+
+    def refused(self, *options):
+        status, out, err = self.sweep(*options)
+        self.assertEqual((status, out), (2, ""))
+        self.assertEqual(len(err.splitlines()), 1, err)
+        return err
+
+    def test_what_is_wrong_is_said_in_one_line_before_anything_runs(self):
+        self.assertIn("--shard: expected I/N with I from 1 to N, found \"3/2\"",
+                      self.refused("--shard", "3/2"))
+        self.assertIn("--filter: no axis \"sise\", did you mean \"size\"?",
+                      self.refused("--filter", "sise = 1"))
+        self.assertIn("--filter: it holds for no point", self.refused("--filter", "size = '3 B'"))
+        self.assertIn("--merge goes without --shard", self.refused("--merge", "--shard", "1/2"))
+        self.study(axes=[{"path": "workload.w0.sise", "values": [1, 2]}])
+        self.assertRegex(self.refused(), r"study.json:1: workload.0.sise: unknown key, did you "
+                                         r"mean \"size\"\?")
+        self.study(base="nothing.json")
+        self.assertIn("nothing.json", self.refused())
+        self.assertFalse((self.root / "out").exists())
+
+    def test_a_metric_that_no_run_has_is_refused_at_its_place(self):
+        self.study(metrics=[{"name": "m", "metric": "workload.w0.godput", "better": "more"}])
+        self.assertIn("metrics.0.metric: no run has such a metric: \"workload.w0.godput\"",
+                      self.refused())
+
+    def test_json_prints_the_results_and_nothing_else(self):
+        out = self.good("--json", "--filter", "size = '64 B'")
+        self.assertEqual(out, (self.root / "out/results.json").read_text())
+        self.assertEqual(len(json.loads(out)["points"]), 2)
+
+    def test_shipped_studies_are_found_by_name_and_can_be_read(self):
+        names = sorted(path.stem for path in STUDIES.glob("*.json"))
+        self.assertGreaterEqual(len(names), 6)
+        for name in names:
+            result = subprocess.run([RNICSIM, "sweep", name, "--merge", "--out",
+                                     str(self.root / name)], capture_output=True, text=True,
+                                    check=False)
+            self.assertEqual(result.returncode, 2)
+            self.assertRegex(said(result.stderr), r": (\d+) of \1 results are not there yet\n$",
+                             name)
+
+    @unittest.skipUnless(BROWSER, "no browser here")
+    def test_the_page_draws_its_charts(self):
+        self.good("-q")
+        page = self.root / "out/report.html"
+        result = subprocess.run(
+            [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+             f"--user-data-dir={self.root / 'browser'}", "--virtual-time-budget=5000", "--dump-dom",
+             page.as_uri()], capture_output=True, text=True, check=False, timeout=120)
+        self.assertNotIn("CONSOLE", result.stderr)
+        # For each of three metrics: two curves, Pareto, effects.
+        for shown in ('data-charts="12"', "<li>goodput still gains at the end of size"):
+            self.assertTrue(shown in result.stdout, shown)
+        self.assertEqual(len(re.findall("the greener the better", result.stdout)), 3 + 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include <nlohmann/json.hpp>
+
+#include "scenarios/engine/result_document.h"
+#include "scenarios/engine/run_json.h"
+#include "tools/export/study_views.h"
+
+namespace rnicsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json optional(const std::optional<double>& value) {
+  return value ? number_to_json(*value) : Json();
+}
+Json optional(const std::optional<std::size_t>& index) { return index ? Json(*index) : Json(); }
+
+Json list_of(const std::vector<std::optional<double>>& values) {
+  Json list = Json::array();
+  for (const std::optional<double>& value : values) list.push_back(optional(value));
+  return list;
+}
+
+Json axes_to_json(const StudyPlan& plan) {
+  Json list = Json::array();
+  for (const StudyAxis& axis : plan.axes())
+    list.push_back({{"name", axis.name}, {"paths", axis.paths}, {"values", axis.labels}});
+  return list;
+}
+
+Json metrics_to_json(const StudyResult& result) {
+  Json list = Json::array();
+  for (const StudyMetric& metric : result.metrics) {
+    Json entry = {{"name", metric.spec.name}, {"metric", metric.spec.metric}};
+    if (metric.spec.per) entry["per"] = *metric.spec.per;
+    entry["unit"] = metric.unit;
+    entry["better"] = metric.spec.better == StudyAim::kMore ? "more" : "less";
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json labels_at(const StudyPlan& plan, const StudyPoint& point) {
+  Json labels = Json::object();
+  for (std::size_t a = 0; a < plan.axes().size(); ++a)
+    labels[plan.axes()[a].name] = plan.label(point, a);
+  return labels;
+}
+
+Json points_to_json(const StudyResult& result) {
+  Json list = Json::array();
+  for (const StudyRow& row : result.rows) {
+    Json point = {{"index", row.point.index},
+                  {"key", row.key},
+                  {"axes", labels_at(result.plan, row.point)},
+                  {"repeat", row.point.repeat}};
+    if (result.plan.spec().cost) point["cost"] = optional(row.cost);
+    Json& metrics = point["metrics"] = Json::object();
+    for (std::size_t m = 0; m < row.values.size(); ++m)
+      metrics[result.metrics[m].spec.name] = optional(row.values[m]);
+    if (!row.error.empty()) point["error"] = row.error;
+    list.push_back(std::move(point));
+  }
+  return list;
+}
+
+Json dimension_to_json(const DimensionVerdict& dimension) {
+  return {{"name", dimension.name},
+          {"labels", dimension.labels},
+          {"grows", dimension.grows},
+          {"means", list_of(dimension.means)},
+          {"gains", list_of(dimension.gains)},
+          {"best", optional(dimension.best)},
+          {"enough", optional(dimension.enough)},
+          {"knee", optional(dimension.knee)},
+          {"effect", number_to_json(dimension.effect)}};
+}
+
+Json cell_to_json(const StudyCell& cell, const StudyPlan& plan) {
+  Json json = {{"at", cell.positions},
+               {"axes", labels_at(plan, {0, cell.positions, 0})},
+               {"runs", cell.runs},
+               {"mean", number_to_json(cell.mean)},
+               {"half_width", optional(cell.half_width)}};
+  if (plan.spec().cost) json["cost"] = optional(cell.cost);
+  return json;
+}
+
+Json verdict_to_json(const MetricVerdict& verdict, const StudyPlan& plan) {
+  Json json = {{"metric", verdict.metric},    {"sentences", verdict.sentences},
+               {"ranking", verdict.ranking},  {"pareto", verdict.pareto},
+               {"dimensions", Json::array()}, {"cells", Json::array()}};
+  for (const DimensionVerdict& dimension : verdict.dimensions)
+    json["dimensions"].push_back(dimension_to_json(dimension));
+  for (const StudyCell& cell : verdict.cells) json["cells"].push_back(cell_to_json(cell, plan));
+  return json;
+}
+
+}  // namespace
+
+std::string study_json(const StudyResult& result, const std::vector<MetricVerdict>& verdicts) {
+  const StudySpec& spec = result.plan.spec();
+  Json json = {{"format", "rnicsim-study"},
+               {"version", 1},
+               {"name", result.name},
+               {"title", spec.title},
+               {"base", spec.base},
+               {"repeats", spec.repeats},
+               {"axes", axes_to_json(result.plan)},
+               {"metrics", metrics_to_json(result)}};
+  if (spec.cost)
+    json["cost"] = {{"name", spec.cost->name},
+                    {"unit", spec.cost->unit},
+                    {"expression", spec.cost->expression}};
+  json["points"] = points_to_json(result);
+  json["verdict"] = Json::array();
+  for (const MetricVerdict& verdict : verdicts)
+    json["verdict"].push_back(verdict_to_json(verdict, result.plan));
+  return to_lines(json);
+}
+
+}  // namespace rnicsim

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// A study for people and programs: a summary, documents, a page.
+//
+// The JSON document, whose version grows when a reader of the old one would fail:
+//   { "format": "rnicsim-study", "version": 1, name, title, base, repeats,
+//     axes:    [ { name, paths, values } ],
+//     metrics: [ { name, metric, per, unit, better } ],
+//     cost:    { name, unit, expression },
+//     points:  [ { index, key, axes: { NAME: value }, repeat, cost, metrics: { NAME: value },
+//                  error } ],
+//     verdict: [ { metric, sentences, ranking, pareto,
+//                  dimensions: [ { name, labels, grows, means, gains, best, enough, knee,
+//                                  effect } ],
+//                  cells: [ { at, axes: { NAME: value }, runs, mean, half_width, cost } ] } ] }
+//   key         of the point's result; "" if its values do not go together
+//   cost, per   not there if the study has none
+//   metrics     a value is null of a point that came to no proper end
+//   error       what went wrong; not there if nothing did
+//   verdict     as scenarios/engine/study_verdict says; what does not exist is null. at: position
+//   on
+//               each dimension; ranking, pareto, best, enough and knee are indices
+// Nothing depends on the wall clock or on which point ended first.
+//
+// The CSV file is tidy: one line a point; a column for each axis, "repeat", the cost, each metric
+// and "error".
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scenarios/engine/study_verdict.h"
+#include "tools/export/text_style.h"
+
+namespace rnicsim {
+
+/// The verdict's sentences under the metrics' names, and how many points failed. Ends with a line
+/// feed.
+std::string study_summary(const StudyResult& result, const std::vector<MetricVerdict>& verdicts,
+                          const TerminalStyle& style);
+std::string study_json(const StudyResult& result, const std::vector<MetricVerdict>& verdicts);
+std::string study_csv(const StudyResult& result);
+std::string study_html(const StudyResult& result, const std::vector<MetricVerdict>& verdicts);
+
+}  // namespace rnicsim
