@@ -189,6 +189,17 @@ TEST_CASE("each message has a data plane of its own") {
   CHECK(picture.phases[2].begin == ns(10200));
 }
 
+TEST_CASE("of many messages the first are drawn and the others counted") {
+  JudgedRun run = a_run();
+  for (int i = 0; i < 10; ++i) {
+    run.result.timeline.push_back(record(4, "descriptor", "A", "cpu", ns(10200), ns(10300)));
+    run.result.timeline.back().work_request = static_cast<std::uint64_t>(8 + i);
+  }
+  const SwimLanes picture = swim_lanes(run, Language::kEnglish);
+  CHECK(picture.phases.size() == 9);
+  CHECK(picture.note == "further messages: 3");
+}
+
 TEST_CASE("faults are bars of the phase that they fall into, and counted otherwise") {
   JudgedRun run = a_run();
   run.result.timeline.push_back(record(0, "fault", "A-B", "wire", ns(10450), ns(10450)));

@@ -42,6 +42,7 @@ constexpr Words kLabels[] = {
     {"No message of this run was followed step by step.",
      "この実行では、ステップごとに追跡したメッセージがありません。"},
     {"faults at other times: {}", "この時間帯の外の障害：{} 件"},
+    {"further messages: {}", "ほかのメッセージ：{} 件"},
     {"on its way to: {}", "次への移動：{}"},
     {"the other packets follow", "残りのパケットが続く"},
     {"the whole message", "メッセージ全体"},

@@ -37,6 +37,7 @@ enum class Label : std::uint8_t {
   kWire,
   kNothing,
   kElsewhere,  ///< faults outside of these times: {}
+  kNotDrawn,   ///< messages not drawn: {}
   kOnTheWay,   ///< to {}
   kStream,     ///< the other packets of a message
   kWhole,      ///< message

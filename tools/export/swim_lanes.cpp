@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tools/export/operation_text.h"
 #include "tools/export/value_text.h"
@@ -80,33 +81,47 @@ class Layout {
   SwimLanes draw() {
     headline();
     Records control;
-    std::vector<Records> messages;
+    std::vector<const TimelineRecord*> data;
     for (const TimelineRecord& r : run_.result.timeline) {
       if (r.step == 0)
         faults_.push_back(r);
       else if (r.plane != "data")
         control.push_back(r);
       else
-        messages_of(r.work_request, messages).push_back(r);
+        data.push_back(&r);
     }
+    const std::vector<Records> messages = by_message(data);
     y_ = kTop;
     if (!control.empty()) phase(control, control_phase());
-    for (std::size_t i = 0; i < messages.size(); ++i)
+    const std::size_t drawn = std::min(messages.size(), SwimLanes::kMostMessages);
+    for (std::size_t i = 0; i < drawn; ++i)
       phase(messages[i], data_phase(messages[i], i, messages.size()));
-    if (picture_.phases.empty())
-      picture_.note = label(Label::kNothing, language_);
-    else if (!faults_.empty())
-      picture_.note =
-          fmt::format(fmt::runtime(label(Label::kElsewhere, language_)), faults_.size());
+    write_note(messages.size() - drawn);
     picture_.height = y_ + (picture_.note.empty() ? 0 : kGap);
     return std::move(picture_);
   }
 
  private:
-  static Records& messages_of(std::uint64_t work_request, std::vector<Records>& messages) {
-    for (Records& message : messages)
-      if (message.front().work_request == work_request) return message;
-    return messages.emplace_back();
+  static std::vector<Records> by_message(const std::vector<const TimelineRecord*>& records) {
+    std::vector<Records> messages;
+    std::map<std::uint64_t, std::size_t> places;  // by work request
+    for (const TimelineRecord* r : records) {
+      const auto [place, is_new] = places.emplace(r->work_request, messages.size());
+      if (is_new) messages.emplace_back();
+      messages[place->second].push_back(*r);
+    }
+    return messages;
+  }
+
+  void write_note(std::size_t not_drawn) {
+    if (picture_.phases.empty())
+      picture_.note = label(Label::kNothing, language_);
+    else if (!faults_.empty())
+      picture_.note =
+          fmt::format(fmt::runtime(label(Label::kElsewhere, language_)), faults_.size());
+    if (not_drawn == 0) return;
+    if (!picture_.note.empty()) picture_.note += " · ";
+    picture_.note += fmt::format(fmt::runtime(label(Label::kNotDrawn, language_)), not_drawn);
   }
 
   void headline() {

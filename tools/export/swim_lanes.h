@@ -2,12 +2,13 @@
 // The eight steps of a message as swim lanes: where each bar and label of the picture goes.
 //
 // Phases stand below each other, each with lanes and a time axis of its own: the control plane,
-// which happens once, then the data plane of each message that the timeline followed. The lanes are
-// those of the first workload's two hosts around the wire; other hosts have lanes where something
-// happened there. A record of the timeline is a bar of whole pixels; one that stands for many has
-// two marks, where the first ended and the last began. The CPU of a host is shown asleep in a data
-// plane if it measured no work there ("cpu.data.busy"). A link joins one bar to the next on another
-// lane if that began when the first of these had ended: a message's way through the blocks.
+// which happens once, then the data plane of the first messages that the timeline followed. The
+// lanes are those of the first workload's two hosts around the wire; other hosts have lanes where
+// something happened there. A record of the timeline is a bar of whole pixels; one that stands for
+// many has two marks, where the first ended and the last began. The CPU of a host is shown asleep
+// in a data plane if it measured no work there ("cpu.data.busy"). A link joins one bar to the next
+// on another lane if that began when the first of these had ended: a message's way through the
+// blocks.
 //
 // Faults are bars of the phase in whose time they happened; what happened at other times is
 // counted. Approximates: widths of texts, from how wide characters are in common fonts.
@@ -88,6 +89,7 @@ struct SwimLanes {
   static constexpr int kLeft = 112;  ///< of the time axis
   static constexpr int kRight = 1256;
   static constexpr int kBarHeight = 16;
+  static constexpr std::size_t kMostMessages = 8;  ///< of which the data plane is drawn
 
   Language language = Language::kEnglish;
   std::string title;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace rnicsim {
 namespace {
@@ -65,13 +66,12 @@ StageTimes times_of(const std::string& name, std::vector<Time> times) {
 
 std::vector<Waterfall> waterfalls(const Records& timeline, Language language) {
   std::vector<Records> messages;
+  std::map<std::uint64_t, std::size_t> places;  // by work request
   for (const TimelineRecord& r : timeline) {
     if (r.step == 0 || r.plane != "data") continue;
-    auto message = std::find_if(messages.begin(), messages.end(), [&](const Records& records) {
-      return records.front().work_request == r.work_request;
-    });
-    if (message == messages.end()) message = messages.insert(messages.end(), Records());
-    message->push_back(r);
+    const auto [place, is_new] = places.emplace(r.work_request, messages.size());
+    if (is_new) messages.emplace_back();
+    messages[place->second].push_back(r);
   }
   std::vector<Waterfall> all;
   all.reserve(messages.size());
