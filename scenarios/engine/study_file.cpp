@@ -106,6 +106,10 @@ std::string key_of(const Scenario& scenario) {
     configuration.erase(other);
   std::string content = program_identity() + '\n' + to_nlohmann(configuration).dump();
   add_files(configuration, scenario.fabric.folder, content);
+  for (std::size_t i = 0; i < scenario.workload.size(); ++i)
+    if (is_of_flows(scenario.workload[i].pattern))
+      add_files(configuration.find("workload")->children()[i], scenario.workload[i].folder,
+                content);
   return content_hash(content);
 }
 

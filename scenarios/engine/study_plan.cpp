@@ -186,16 +186,26 @@ StudyPlan::StudyPlan(const JsonNode& document, StudySpec spec) : spec_(std::move
       fail_check(document, "axes", fmt::format("make more than {} points", kMaxPoints));
     points *= count;
   }
-  for (std::size_t i = 0; i < spec_.metrics.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      if (spec_.metrics[i].name == spec_.metrics[j].name)
-        fail_check(document, fmt::format("metrics.{}.name", i),
-                   in_quotes(spec_.metrics[i].name) + " is already the name of another metric");
+  check_columns(document);
   const auto changes_seed = [](const StudyAxis& axis) {
     return std::find(axis.paths.begin(), axis.paths.end(), "seed") != axis.paths.end();
   };
   if (spec_.repeats > 1 && std::any_of(axes_.begin(), axes_.end(), changes_seed))
     fail_check(document, "repeats", "an axis sets the seed already");
+}
+
+/// Of the results: each has a name of its own.
+void StudyPlan::check_columns(const JsonNode& document) const {
+  std::vector<std::string> names{"repeat", "error"};
+  const auto add = [&](const std::string& name, const std::string& path) {
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      fail_check(document, path, in_quotes(name) + " is already the name of another column");
+    names.push_back(name);
+  };
+  for (std::size_t i = 0; i < axes_.size(); ++i) add(axes_[i].name, "axes." + std::to_string(i));
+  if (spec_.cost) add(spec_.cost->name, "cost.name");
+  for (std::size_t i = 0; i < spec_.metrics.size(); ++i)
+    add(spec_.metrics[i].name, fmt::format("metrics.{}.name", i));
 }
 
 std::size_t StudyPlan::size() const {

@@ -60,6 +60,7 @@ class StudyPlan {
   std::vector<std::size_t> matching(const std::string& filter) const;
 
  private:
+  void check_columns(const JsonNode& document) const;
   std::string text_at(const StudyPoint& point, const std::string& name) const;
 
   StudySpec spec_;

@@ -21,10 +21,15 @@ def generate(folder):
     subprocess.run([RNICSIM, "schema", "--out", str(folder)], check=True, capture_output=True)
 
 
-def problems(path, schema):
+def validator_of(name):
+    schema = json.loads((SCENARIOS / "schema" / f"{name}.schema.json").read_text())
     validator = jsonschema.validators.validator_for(schema)
     validator.check_schema(schema)
-    for error in validator(schema).iter_errors(json.loads(path.read_text())):
+    return validator(schema)
+
+
+def problems(path, validator):
+    for error in validator.iter_errors(json.loads(path.read_text())):
         yield f"{path.relative_to(SCENARIOS)}: {error.json_path}: {error.message}"
 
 
@@ -41,24 +46,24 @@ def main():
             if not here.exists() or here.read_text() != made.read_text():
                 found.append(f"schema/{made.name} is not what the program describes")
     files = 0
-    scenario = json.loads((shipped / "scenario.schema.json").read_text())
+    scenario = validator_of("scenario")
     for path in sorted(SCENARIOS.glob("*.json")) + sorted(SCENARIOS.glob("validation/*.json")) + \
             sorted(SCENARIOS.glob("bench/*.json")):
         files += 1
         found += problems(path, scenario)
-    study = json.loads((shipped / "study.schema.json").read_text())
+    study = validator_of("study")
     for path in sorted(SCENARIOS.glob("studies/*.json")):
         files += 1
         found += problems(path, study)
     for kind in ("host", "nic", "switch", "link", "congestion_control"):
-        preset = json.loads((shipped / f"{kind}_preset.schema.json").read_text())
+        preset = validator_of(f"{kind}_preset")
         for path in sorted(SCENARIOS.glob(f"presets/{kind}/*.json")):
             files += 1
             found += problems(path, preset)
     # The judge must be able to say no.
     broken = json.loads((SCENARIOS / "write_8step.json").read_text())
     broken["hosts"][0]["nic"]["clok"] = "1 GHz"
-    if not list(jsonschema.validators.validator_for(scenario)(scenario).iter_errors(broken)):
+    if not list(scenario.iter_errors(broken)):
         found.append("an unknown key passes the schema")
     if files < 10:
         found.append(f"only {files} files were checked")

@@ -105,6 +105,8 @@ TEST_CASE("A study with a fault of its own is refused before anything runs") {
   const Folder folder;
   CHECK(folder.failure(kSizes, R"("cost": {"expression": "hosts.B.nic.tables * 2"},)") ==
         "cost.expression: no setting \"hosts.B.nic.tables\" is in force");
+  CHECK(folder.failure(kSizes, R"("cost": {"name": "repeat", "expression": "1"},)") ==
+        "cost.name: \"repeat\" is already the name of another column");
   CHECK(folder.failure(kSizes, R"("set": {"workload.w0.sise": 5},)").find("unknown key") !=
         std::string::npos);
   CHECK(folder.failure(kSizes, R"("variant": "other",)") == "variants: unknown variant \"other\"");

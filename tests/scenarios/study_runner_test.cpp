@@ -24,8 +24,10 @@ struct Result {
 };
 
 /// Points whose scenario says by its seed which one it is.
-Result run(const std::vector<std::size_t>& points, unsigned jobs,
-           const std::function<RunResult(std::size_t)>& simulate) {
+Result run(
+    const std::vector<std::size_t>& points, unsigned jobs,
+    const std::function<RunResult(std::size_t)>& simulate,
+    const std::function<void()>& handed_over = [] {}) {
   Result result;
   StudyRunnerOptions options;
   options.jobs = jobs;
@@ -45,6 +47,7 @@ Result run(const std::vector<std::size_t>& points, unsigned jobs,
   options.finished = [&](std::size_t point, PointOutcome outcome) {
     result.order.push_back(point);
     result.outcomes[point] = std::move(outcome);
+    handed_over();
   };
   options.progress = [&](const StudyProgress& now) { result.progress.push_back(now); };
   run_points(points, options);
@@ -57,7 +60,7 @@ RunResult echo(std::size_t point) {
   return result;
 }
 
-/// The attempts of child processes, counted in a file by a byte each.
+/// What processes do, counted in a file by a byte each.
 class Attempts {
  public:
   Attempts()
@@ -72,7 +75,9 @@ class Attempts {
     std::ofstream(file_, std::ios::app) << 'x';
     return count();
   }
-  std::size_t count() const { return std::filesystem::file_size(file_); }
+  std::size_t count() const {
+    return std::filesystem::exists(file_) ? std::filesystem::file_size(file_) : 0;
+  }
 
  private:
   std::filesystem::path file_;
@@ -81,10 +86,16 @@ class Attempts {
 }  // namespace
 
 TEST_CASE("Every point's result is handed over as soon as it is there") {
-  const Result result = run({1, 2, 3}, 2, [](std::size_t point) {
-    if (point == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    return echo(point);
-  });
+  const Attempts handed_over;
+  const Result result = run(
+      {1, 2, 3}, 2,
+      [&](std::size_t point) {
+        // The first one ends when both others have been handed over.
+        while (point == 1 && handed_over.count() < 2)
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return echo(point);
+      },
+      [&] { handed_over.next(); });
   CHECK(result.order == std::vector<std::size_t>{2, 3, 1});
   CHECK(result.outcomes.at(3).run->callbacks == 30);
   CHECK(result.progress.back().done == 3);

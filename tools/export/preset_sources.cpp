@@ -73,7 +73,7 @@ std::string source_in(const std::map<std::string, Used>& used, const ConfigEntry
     if (value == found->second.values.end() || value->second != text_of(entry)) break;
     return fmt::format("{}: {}", found->second.name, source_of(*found->second.preset, path));
   }
-  return "scenario";
+  return "scenario or default";
 }
 
 bool is_of_the_run(const std::string& path) {

@@ -65,6 +65,10 @@ PointState PointStore::state_of(const std::string& key) const {
   std::string text(head.size() + kError.size(), ' ');
   if (!in.read(text.data(), static_cast<std::streamsize>(text.size())) || !stands_at(text, 0, head))
     return PointState::kMissing;
+  std::string end(kEnd.size(), ' ');
+  in.seekg(-static_cast<std::streamoff>(kEnd.size()), std::ios::end);
+  if (!in.read(end.data(), static_cast<std::streamsize>(end.size())) || end != kEnd)
+    return PointState::kMissing;
   if (stands_at(text, head.size(), kRun)) return PointState::kSimulated;
   return stands_at(text, head.size(), kError) ? PointState::kFailed : PointState::kMissing;
 }
