@@ -53,7 +53,8 @@ void RingExerciser::run(Job job, Callback done) {
   for (const Direction direction : {kTransmit, kReceive}) {
     rings_[direction].reset();
     if (!job_.rings[direction]) continue;
-    Ring& ring = rings_[direction].emplace();
+    rings_[direction] = Ring{};
+    Ring& ring = *rings_[direction];
     ring.style = *job_.rings[direction];
     ring.memory = PhysicalAddress(job_.memory.value() + direction * kRingBytes);
   }

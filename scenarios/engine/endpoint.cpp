@@ -46,7 +46,6 @@ Endpoint::Endpoint(System& system, const WorkloadSpec& workload, const std::stri
       host(host_name),
       process(*system.server(host_name).host, nic),
       port(system.server(host_name).ports[nic]),
-      system_(system),
       machine_(*system.server(host_name).host),
       nic_(nic),
       core_(machine_.core(core)),

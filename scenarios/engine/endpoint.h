@@ -118,7 +118,6 @@ class Endpoint {
   QpAttributes ready_to_send(const QueuePair& qp) const;
   [[noreturn]] void out_of_memory(const std::string& what) const;
 
-  System& system_;
   Host& machine_;
   unsigned nic_;
   CpuCore& core_;
