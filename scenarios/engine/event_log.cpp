@@ -268,7 +268,7 @@ std::string details_of_block(const ProbeRecord& r) {
 }
 
 std::string details(const ProbeRecord& r) {
-  const std::string text = details_of_block(r);
+  std::string text = details_of_block(r);
   if (!r.segment) return text;
   return text.empty() ? text_of(r.segment) : fmt::format("{}; {}", text_of(r.segment), text);
 }

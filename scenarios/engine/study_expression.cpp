@@ -60,7 +60,7 @@ class Calculation {
   }
 
   Value comparison() {
-    const Value left = sum();
+    Value left = sum();
     for (const char* sign : {"!=", "<=", ">=", "==", "=", "<", ">"}) {
       if (!take(sign)) continue;
       const Value right = sum();

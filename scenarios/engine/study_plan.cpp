@@ -33,7 +33,7 @@ std::string last_word(const std::string& path) {
   std::string rest = path;
   while (true) {
     const std::size_t dot = rest.rfind('.');
-    const std::string word = dot == std::string::npos ? rest : rest.substr(dot + 1);
+    std::string word = dot == std::string::npos ? rest : rest.substr(dot + 1);
     const bool is_name = word.find_first_not_of("0123456789*") != std::string::npos;
     if (is_name || dot == std::string::npos) return word;
     rest.resize(dot);

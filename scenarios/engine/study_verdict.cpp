@@ -24,6 +24,7 @@ std::vector<StudyCell> cells_of(const StudyResult& result, std::size_t metric) {
     costs[row.point.positions] = row.cost;
   }
   std::vector<StudyCell> cells;
+  cells.reserve(values.size());
   for (const auto& [positions, of] : values)
     cells.push_back({positions, of.size(), mean_of(of), half_width_of(of), costs[positions]});
   return cells;
@@ -82,6 +83,7 @@ class DimensionJudge {
       line[cell.positions[dimension_]] = cell.mean;
     }
     std::vector<std::vector<std::optional<double>>> found;
+    found.reserve(lines.size());
     for (auto& [others, line] : lines) found.push_back(std::move(line));
     return found;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/tcp_exchange.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace rnicsim {
@@ -211,12 +213,13 @@ std::vector<std::string> TcpExchange::waiting_for() const {
       ", " + std::to_string(completed()) + " of " + std::to_string(all) + " messages done";
   std::vector<std::string> lines;
   for (const Side* side : {&client_, &server_}) {
-    const std::string who = "workload " + spec_.name + " on host " + side->endpoint.host() + ": ";
+    const std::string who =
+        fmt::format("workload {} on host {}: ", spec_.name, side->endpoint.host());
     if (!side->programs.finished())
-      lines.push_back(who + side->doing + progress);
+      lines.push_back(fmt::format("{}{}{}", who, side->doing, progress));
     else if (failure_)
-      lines.push_back(who + "the connection " + name_of(*failure_) + " while " + side->doing +
-                      progress);
+      lines.push_back(fmt::format("{}the connection {} while {}{}", who, name_of(*failure_),
+                                  side->doing, progress));
   }
   return lines;
 }

@@ -25,7 +25,7 @@ std::string number_text(const ComparisonRow& row, double value) {
 
 std::string cell_text(const ComparisonRow& row, std::size_t column) {
   const ComparisonCell& cell = row.cells[column];
-  const std::string number = cell.value ? number_text(row, *cell.value) : "-";
+  std::string number = cell.value ? number_text(row, *cell.value) : "-";
   if (cell.words.empty()) return number;
   std::string text = cell.words;
   const std::size_t place = text.find("{}");

@@ -180,7 +180,7 @@ class Summary {
     bool rdma = false;
     for (const WorkloadSpec& workload : run_.setup.workload)
       (workload.is_over_tcp() ? tcp : rdma) = true;
-    const std::string of_rdma =
+    std::string of_rdma =
         fmt::format("{}; routable: {}", packet_format_name(fabric), routable_text(fabric));
     if (!tcp) return of_rdma;
     return rdma ? "TCP over IPv4 and " + of_rdma : "TCP over IPv4; routable: yes";

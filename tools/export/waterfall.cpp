@@ -98,6 +98,7 @@ std::vector<StageTimes> stage_times(const std::vector<Waterfall>& messages, Lang
     }
   }
   std::vector<StageTimes> all;
+  all.reserve(stages.size() + 1);
   for (Stage& stage : stages) all.push_back(times_of(stage.name, std::move(stage.times)));
   if (!whole.empty()) all.push_back(times_of(label(Label::kWhole, language), std::move(whole)));
   return all;

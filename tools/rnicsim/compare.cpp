@@ -74,6 +74,7 @@ std::vector<ScenarioFile> load_files(const OptionValues& values) {
   if (names.empty()) throw UsageError("no scenario given");
   const RunSelection selection{chosen_variants(values), strings_of(values, "set")};
   std::vector<ScenarioFile> files;
+  files.reserve(names.size());
   for (const std::string& name : names) files.push_back(load_named(name, selection));
   if (selection.variants.empty() && is_laid_out(files, strings_of(values, "metric")))
     keep_compared_runs(files[0]);

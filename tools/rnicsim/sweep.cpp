@@ -86,7 +86,7 @@ std::string file_of_study(const std::string& name, const DataFolder& data) {
   std::error_code ignored;
   const bool is_path = name.find('/') != std::string::npos || fs::path(name).extension() == ".json";
   if (is_path || fs::is_regular_file(name, ignored)) return name;
-  const std::string shipped = fmt::format("{}/studies/{}.json", data.path(), name);
+  std::string shipped = fmt::format("{}/studies/{}.json", data.path(), name);
   if (fs::is_regular_file(shipped, ignored)) return shipped;
   ConfigError::Detail detail;
   detail.found = "no study " + in_quotes(name);
@@ -310,8 +310,8 @@ std::string only_study(const OptionValues& values) {
   return names[0];
 }
 
-std::string text_of(const OptionValues& values, const char* option, std::string otherwise) {
-  return values.count(option) != 0 ? values[option].as<std::string>() : std::move(otherwise);
+std::string text_of(const OptionValues& values, const char* option, const std::string& otherwise) {
+  return values.count(option) != 0 ? values[option].as<std::string>() : otherwise;
 }
 
 }  // namespace
