@@ -187,12 +187,11 @@ Scenario read_scenario(const JsonNode& document, const ScenarioSelection& select
   return scenario;
 }
 
-JsonNode scenario_schema() {
-  Scenario scenario;
+JsonNode file_schema(const char* title, ConfigRef config) {
   JsonNode schema = JsonNode::object();
   schema.set("$schema", JsonNode::string("https://json-schema.org/draft/2020-12/schema"));
-  schema.set("title", JsonNode::string("rnicsim scenario"));
-  JsonNode body = config_schema(scenario);
+  schema.set("title", JsonNode::string(title));
+  JsonNode body = config_schema(config);
   JsonNode reference = JsonNode::object();
   reference.set("type", JsonNode::string("string"));
   body.find("properties")->set("$schema", std::move(reference));
@@ -201,6 +200,11 @@ JsonNode scenario_schema() {
     schema.set(key, std::move(member));
   }
   return schema;
+}
+
+JsonNode scenario_schema() {
+  Scenario scenario;
+  return file_schema("rnicsim scenario", scenario);
 }
 
 }  // namespace rnicsim

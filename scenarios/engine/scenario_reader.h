@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/config_output.h"
 #include "model/json_document.h"
 #include "scenarios/engine/presets.h"
 #include "scenarios/engine/scenario.h"
@@ -24,7 +25,8 @@ struct ScenarioSelection {
 Scenario read_scenario(const JsonNode& document, const ScenarioSelection& selection,
                        PresetSource& presets);
 
-/// Schema of a scenario file.
+/// Schema of a file that holds such a struct; one may name its schema.
+JsonNode file_schema(const char* title, ConfigRef config);
 JsonNode scenario_schema();
 
 }  // namespace rnicsim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/study_spec.h"
 
-#include "model/config_output.h"
+#include "scenarios/engine/scenario_reader.h"
 
 namespace rnicsim {
 namespace {
@@ -84,18 +84,7 @@ void StudySpec::describe(Fields& f) {
 
 JsonNode study_schema() {
   StudySpec study;
-  JsonNode schema = JsonNode::object();
-  schema.set("$schema", JsonNode::string("https://json-schema.org/draft/2020-12/schema"));
-  schema.set("title", JsonNode::string("rnicsim study"));
-  JsonNode body = config_schema(study);
-  JsonNode reference = JsonNode::object();
-  reference.set("type", JsonNode::string("string"));
-  body.find("properties")->set("$schema", std::move(reference));
-  for (JsonNode& member : body.children()) {
-    const std::string key = member.key();
-    schema.set(key, std::move(member));
-  }
-  return schema;
+  return file_schema("rnicsim study", study);
 }
 
 }  // namespace rnicsim
