@@ -4,6 +4,7 @@
 #include "scenarios/engine/tcp_workload.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
 
 #include "model/json_document.h"
@@ -241,4 +242,29 @@ TEST_CASE("what a workload has transferred has warm-up and responses in it") {
       over_tcp(R"("size": "1000 B", "count": 10, "warm_up": 4, "tcp": {"response": "50 B"})");
   CHECK(run.value("workload.w.bytes") == 6 * 1000);
   CHECK(run.value("workload.w.transferred") == 10 * (1000 + 50));
+}
+
+TEST_CASE("what each category of a CPU's time says adds up to what its cores were busy") {
+  const Run run = over_tcp(R"("size": "64 KiB", "count": 64, "queue_pairs": 2)",
+                           R"(, "kernel": {"queues": 2})");
+  const double cycle = 1e6 / 3500;  // ps
+  for (const std::string host : {"host.A.cpu.", "host.B.cpu."}) {
+    double cores = 0;
+    double planes = 0;
+    double categories = 0;
+    unsigned counted = 0;
+    for (const auto& [path, metric] : run.result.metrics) {
+      if (path.compare(0, host.size(), host) != 0 || metric.unit != Unit::kPicoseconds) continue;
+      const std::string rest = path.substr(host.size());
+      const bool of_core = rest.compare(0, 4, "core") == 0;
+      const bool busy = rest.size() > 5 && rest.compare(rest.size() - 5, 5, ".busy") == 0;
+      if (of_core && busy) cores += metric.as_real();
+      if (of_core) continue;
+      (busy ? planes : categories) += metric.as_real();
+      counted += !busy && metric.value != 0 ? 1 : 0;
+    }
+    CHECK(counted >= 12);
+    CHECK(std::abs(cores - planes) <= cycle);
+    CHECK(std::abs(cores - categories) <= cycle);
+  }
 }
