@@ -106,12 +106,15 @@ std::string of_confidence(const MetricVerdict& v) {
   double widest = 0;
   std::size_t repeated = 0;
   for (const StudyCell& cell : v.cells) {
-    if (!cell.half_width) continue;
+    if (!cell.half_width || cell.mean == 0) continue;
     ++repeated;
-    if (cell.mean != 0) widest = std::max(widest, *cell.half_width / std::abs(cell.mean));
+    widest = std::max(widest, *cell.half_width / std::abs(cell.mean));
   }
   if (repeated == 0) return {};
-  return fmt::format("With 95 % confidence every mean is within {} of the truth.", percent(widest));
+  const std::size_t without = v.cells.size() - repeated;
+  return fmt::format(
+      "Each mean's own 95 % confidence interval reaches at most {} to either side{}.",
+      percent(widest), without == 0 ? "" : fmt::format("; {} have none", without));
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ TEST_CASE("Repeats make one cell with a confidence interval") {
   CHECK(verdict.cells[0].mean == 101);
   CHECK(*verdict.cells[0].half_width == Approx(4.303 / std::sqrt(3.0)));
   CHECK(verdict.sentences.back() ==
-        "With 95 % confidence every mean is within 2.5 % of the truth.");
+        "Each mean's own 95 % confidence interval reaches at most 2.5 % to either side.");
 }
 
 TEST_CASE("A point without a value leaves a gap, and other lines still tell the step") {
