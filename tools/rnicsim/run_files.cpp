@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "tools/rnicsim/run_files.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "scenarios/engine/scenario_file.h"
 #include "tools/export/hpcc_output.h"
 #include "tools/export/perfetto.h"
 #include "tools/export/report.h"
+#include "tools/export/series_csv.h"
 #include "tools/export/swim_lanes.h"
-#include "tools/rnicsim/capture_files.h"
 #include "tools/rnicsim/commands.h"
 #include "tools/rnicsim/output_file.h"
+#include "tools/rnicsim/unfinished_files.h"
 
 namespace rnicsim {
 namespace {
@@ -49,6 +51,20 @@ PresetDirectories presets_of(const JudgedRun& run, const std::vector<std::string
   return data.presets_for("");
 }
 
+/// Three files a run, which its name begins.
+void write_series(const OptionValues& values, const std::vector<JudgedRun>& runs) {
+  if (values.count("csv") == 0) return;
+  const auto& folder = values["csv"].as<std::string>();
+  for (const JudgedRun& run : runs) {
+    std::string name = run.scenario;
+    if (!run.setup.variant.empty()) name += '.' + run.setup.variant;
+    std::replace(name.begin(), name.end(), '/', '_');
+    write_output_file(folder, name + ".series.csv", series_csv(run.result.series));
+    write_output_file(folder, name + ".signals.csv", signals_csv(run.result.series));
+    write_output_file(folder, name + ".pauses.csv", pauses_csv(run.result.pauses));
+  }
+}
+
 }  // namespace
 
 void add_file_options(OptionList& options) {
@@ -66,11 +82,15 @@ void add_file_options(OptionList& options) {
   options.add_options()("svg", text()->value_name("FILE"),
                         "draw the steps of the messages that the timeline followed as swim lanes, "
                         "for documents, one file a run");
+  options.add_options()("csv", text()->value_name("DIR"),
+                        "write time series of queues, buffers, throughput and pauses, and what "
+                        "each column is, as CSV into DIR");
   options.add_options()("lang", text()->value_name("en|ja"), "the language of pictures and pages");
 }
 
 void check_file_options(const OptionValues& values) {
   for (const char* file : {"fct", "pfc", "perfetto", "report", "svg"}) check_place_of(values, file);
+  if (values.count("csv") != 0) check_output_folder(values["csv"].as<std::string>());
   language_of(values);
 }
 
@@ -83,6 +103,7 @@ void write_run_files(const OptionValues& values, const std::vector<std::string>&
   write("fct", [](const JudgedRun& run) { return fct_text(run.result.flows); });
   write("pfc", [](const JudgedRun& run) { return pfc_text(run.result.pauses); });
   write("perfetto", [](const JudgedRun& run) { return perfetto_trace(run); });
+  write_series(values, runs);
   write("svg", [&](const JudgedRun& run) { return swim_lanes_svg(swim_lanes(run, language)); });
   write("report", [&](const JudgedRun& run) {
     PresetDirectories presets = presets_of(run, scenarios);
