@@ -97,11 +97,14 @@ class PageTest(unittest.TestCase):
     def double_click(self, canvas):
         ActionChains(self.browser).double_click(canvas).perform()
 
-    def tooltip_at(self, canvas, x, y):
-        """The lines of the chart's tooltip there, its title first; [] if there is none."""
+    def tooltip_of(self, canvas, dataset, index):
+        """The lines of the tooltip of that point or bar, its title first; [] if there is none."""
         self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+        x, y, width, height = self.chart(canvas, f"""(({{x, y}}) =>
+            [x, y, chart.canvas.clientWidth, chart.canvas.clientHeight])
+            (chart.getDatasetMeta({dataset}).data[{index}].getCenterPoint())""")
         ActionChains(self.browser).move_to_element_with_offset(
-            canvas, *self.place_in(canvas, x, y)).perform()
+            canvas, round(x - width / 2), round(y - height / 2)).perform()
         self.browser.execute_async_script(  # what Chart.js does of a move it does before a frame
             "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
         return self.chart(canvas, """chart.tooltip.opacity === 0 ? [] : [
