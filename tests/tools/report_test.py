@@ -82,6 +82,25 @@ class Picture(unittest.TestCase):
         self.assertEqual(sorted(file.name for file in self.out.glob("x.*")),
                          ["x.two.read.svg", "x.two.svg"])
 
+    def test_a_file_that_two_runs_would_write_is_refused_before_they_run(self):
+        for name, variants in (("a/two.json", ["c"]), ("b/two.json", []), ("two.c.json", [])):
+            file = self.out / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(json.dumps(dict(TWO_HOSTS, variants=[
+                {"name": variant, "set": {"workload.0.count": 1}} for variant in variants])))
+        a, b, c = (self.out / name for name in ("a/two.json", "b/two.json", "two.c.json"))
+        x, y = self.out / "x.svg", self.out / "y.html"
+        for arguments, place, first, second in (
+                ((a, b, "--svg", x), "x.two.svg", f"--svg of {a}", f"--svg of {b}"),
+                ((a, c, "--report", y), "y.two.c.html", f"--report of {a} (c)",
+                 f"--report of {c}"),
+                ((a, a, "--svg", x), "x.two.svg", f"--svg of {a}", f"--svg of {a}"),
+                ((b, "--report", x, "--svg", self.out / "a" / ".." / "x.svg"), "a/../x.svg",
+                 f"--report of {b}", f"--svg of {b}")):
+            self.assertEqual(rnicsim("run", "-q", *arguments), (
+                2, f"{self.out}/{place}: {first} and {second} would both write it\n"))
+        self.assertEqual(list(self.out.glob("*.svg")) + list(self.out.glob("*.html")), [])
+
     def test_bad_options_are_one_line(self):
         self.assertEqual(rnicsim("run", "write_8step", "--svg", "x.svg", "--lang", "de")[0], 2)
         status, line = rnicsim("run", "write_8step", "--lang", "ja")

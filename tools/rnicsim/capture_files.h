@@ -19,7 +19,7 @@ class CaptureFiles {
  public:
   CaptureFiles() = default;
   /// One file a run: `file` itself, or, of several runs, with the run's name before its ending
-  /// ("x.write_8step.huge_pages.pcapng"). Throws ConfigError.
+  /// ("x.write_8step.huge_pages.pcapng"). No two may have the same. Throws ConfigError.
   CaptureFiles(const std::string& file, const std::string& port_glob,
                const std::vector<ScenarioFile>& scenarios);
   CaptureFiles(const CaptureFiles&) = delete;

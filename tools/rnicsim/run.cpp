@@ -137,6 +137,7 @@ int run_command(const Arguments& arguments) {
   std::vector<ScenarioFile> files;
   files.reserve(names.size());
   for (const std::string& name : names) files.push_back(load_named(name, selection));
+  check_files_differ(*values, names, files);
   const std::unique_ptr<CaptureFiles> captures = capture_files(*values, files);
   std::vector<JudgedRun> runs;
   for (std::vector<JudgedRun>& of_file : simulate_and_judge(files, runner, captures->of_runs()))
