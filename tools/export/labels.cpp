@@ -131,9 +131,9 @@ constexpr Named kPageWords[] = {
     {"time", {"Where did the time go?", "時間はどこへ消えたか"}},
     {"time_help",
      {"A message's time, cut into stages that follow each other; of many packets the first counts, "
-      "until the others follow.",
+      "until the others follow. Dragging over the chart zooms, a double click shows all of it.",
       "メッセージの時間を、続いて起こる段階に分けたもの。多数のパケットは最初の一つを数え、"
-      "残りは別の段階とする。"}},
+      "残りは別の段階とする。図の上をドラッグで拡大、ダブルクリックで全体。"}},
     {"message", {"message", "メッセージ"}},
     {"stage", {"stage", "段階"}},
     {"messages", {"messages", "メッセージ数"}},

@@ -154,6 +154,7 @@ int run_command(const Arguments& arguments) {
   std::vector<ScenarioFile> files;
   files.reserve(names.size());
   for (const std::string& name : names) files.push_back(load_named(name, selection));
+  check_files_differ(*values, names, files);
   Recordings recordings(*values, files, waveform_options(*values));
   LiveDisplay display;
   if (values->count("watch") != 0) {

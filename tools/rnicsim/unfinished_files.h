@@ -14,8 +14,7 @@ namespace rnicsim {
 /// Which file of several a run has: `file` with the run's name before its ending.
 std::string file_of_run(const std::string& file, std::string run);
 /// The file of each run, in the order of files and runs: `file` itself, or, of several runs, with
-/// the run's name before its ending ("x.write_8step.huge_pages.pcapng"). Throws ConfigError if two
-/// runs would write one file.
+/// the run's name before its ending ("x.write_8step.huge_pages.pcapng").
 std::vector<std::string> files_of_runs(const std::string& file,
                                        const std::vector<ScenarioFile>& scenarios);
 
