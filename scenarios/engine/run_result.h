@@ -73,7 +73,7 @@ struct PauseRecord {
   std::uint32_t port = 0;
   std::uint8_t priority = 0;
   bool paused = false;
-  std::string where;  ///< "host.A.nic0", "fabric.leaf0.port3"
+  std::string where{};  ///< "host.A.nic0", "fabric.leaf0.port3"
 };
 
 /// What limited a workload (scenarios/engine/bottleneck).

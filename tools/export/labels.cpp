@@ -145,7 +145,10 @@ constexpr Named kPageWords[] = {
       "a double click shows all of it again.",
       "最も大きくなった信号を表示。ほかの信号は検索で選択。グラフ上のドラッグで時間方向に拡大、"
       "ダブルクリックで全体に戻る。"}},
-    {"over_time_throughput", {"Throughput", "スループット"}},
+    {"over_time_throughput", {"Throughput of ports", "ポートのスループット"}},
+    {"over_time_congestion",
+     {"Lowest rates that congestion control allows", "輻輳制御が許す最低レート"}},
+    {"over_time_buses", {"PCIe and memory bus", "PCIe とメモリバス"}},
     {"over_time_utilisation", {"Utilisation, share of pauses", "使用率とポーズの割合"}},
     {"over_time_bytes", {"Buffers and queues", "バッファとキュー"}},
     {"over_time_entries", {"Queues, requests under way", "キューと処理中の要求"}},
