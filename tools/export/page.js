@@ -67,6 +67,12 @@ function draw(canvas) {
   redraw(canvas);
 }
 
+/// The canvas goes.
+function forget(canvas) {
+  charts.get(canvas).destroy();
+  for (const map of [charts, drawn, ranges]) map.delete(canvas);
+}
+
 function redraw(canvas) {
   if (charts.has(canvas)) charts.get(canvas).destroy();
   Chart.defaults.color = styleOf("--soft");

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -11,10 +12,11 @@
 #include "tools/export/hpcc_output.h"
 #include "tools/export/perfetto.h"
 #include "tools/export/report.h"
+#include "tools/export/series_csv.h"
 #include "tools/export/swim_lanes.h"
-#include "tools/rnicsim/capture_files.h"
 #include "tools/rnicsim/commands.h"
 #include "tools/rnicsim/output_file.h"
+#include "tools/rnicsim/unfinished_files.h"
 
 namespace rnicsim {
 namespace {
@@ -72,6 +74,24 @@ PresetDirectories presets_of(const JudgedRun& run, const std::vector<std::string
   return data.presets_for("");
 }
 
+std::string csv_name_of(const std::string& scenario, const std::string& variant) {
+  std::string name = name_of_run(scenario, variant);
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+}
+
+/// Three files a run, which its name begins.
+void write_series(const OptionValues& values, const std::vector<JudgedRun>& runs) {
+  if (values.count("csv") == 0) return;
+  const auto& folder = values["csv"].as<std::string>();
+  for (const JudgedRun& run : runs) {
+    const std::string name = csv_name_of(run.scenario, run.setup.variant);
+    write_output_file(folder, name + ".series.csv", series_csv(run.result.series));
+    write_output_file(folder, name + ".signals.csv", signals_csv(run.result.series));
+    write_output_file(folder, name + ".pauses.csv", pauses_csv(run.result.pauses));
+  }
+}
+
 }  // namespace
 
 void add_file_options(OptionList& options) {
@@ -89,11 +109,15 @@ void add_file_options(OptionList& options) {
   options.add_options()("svg", text()->value_name("FILE"),
                         "draw the steps of the messages that the timeline followed as swim lanes, "
                         "for documents, one file a run");
+  options.add_options()("csv", text()->value_name("DIR"),
+                        "write time series of queues, buffers, throughput and pauses, and what "
+                        "each column is, as CSV into DIR");
   options.add_options()("lang", text()->value_name("en|ja"), "the language of pictures and pages");
 }
 
 void check_file_options(const OptionValues& values) {
   for (const char* file : kFileOptions) check_place_of(values, file);
+  if (values.count("csv") != 0) check_output_folder(values["csv"].as<std::string>());
   language_of(values);
 }
 
@@ -101,18 +125,23 @@ void check_files_differ(const OptionValues& values, const std::vector<std::strin
                         const std::vector<ScenarioFile>& files) {
   const bool single = files.size() == 1 && files[0].runs.size() == 1;
   std::vector<const char*> options(std::begin(kFileOptions), std::end(kFileOptions));
-  options.push_back("pcap");
+  options.insert(options.end(), {"pcap", "vcd"});
   Writers writers;
-  for (const char* option : options) {
-    if (values.count(option) == 0) continue;
-    const auto& file = values[option].as<std::string>();
-    for (std::size_t i = 0; i < files.size(); ++i)
-      for (const Scenario& run : files[i].runs) {
-        const std::string of = run.variant.empty() ? "" : fmt::format(" ({})", run.variant);
-        note_writer(writers,
-                    single ? file : file_of_run(file, name_of_run(files[i].name, run.variant)),
-                    fmt::format("--{} of {}{}", option, scenarios[i], of));
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (const Scenario& run : files[i].runs) {
+      const std::string of = run.variant.empty() ? "" : fmt::format(" ({})", run.variant);
+      const auto note = [&](const char* option, const std::string& file) {
+        note_writer(writers, file, fmt::format("--{} of {}{}", option, scenarios[i], of));
+      };
+      for (const char* option : options) {
+        if (values.count(option) == 0) continue;
+        const auto& file = values[option].as<std::string>();
+        note(option, single ? file : file_of_run(file, name_of_run(files[i].name, run.variant)));
       }
+      if (values.count("csv") != 0)
+        note("csv", fmt::format("{}/{}.series.csv", values["csv"].as<std::string>(),
+                                csv_name_of(files[i].name, run.variant)));
+    }
   }
 }
 
@@ -125,6 +154,7 @@ void write_run_files(const OptionValues& values, const std::vector<std::string>&
   write("fct", [](const JudgedRun& run) { return fct_text(run.result.flows); });
   write("pfc", [](const JudgedRun& run) { return pfc_text(run.result.pauses); });
   write("perfetto", [](const JudgedRun& run) { return perfetto_trace(run); });
+  write_series(values, runs);
   write("svg", [&](const JudgedRun& run) { return swim_lanes_svg(swim_lanes(run, language)); });
   write("report", [&](const JudgedRun& run) {
     PresetDirectories presets = presets_of(run, scenarios);

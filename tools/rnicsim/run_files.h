@@ -13,7 +13,7 @@
 
 namespace rnicsim {
 
-/// Adds --fct, --pfc, --perfetto, --report, --svg and --lang.
+/// Adds --csv, --fct, --pfc, --perfetto, --report, --svg and --lang.
 void add_file_options(OptionList& options);
 /// They can be written. Throws UsageError or ConfigError.
 void check_file_options(const OptionValues& values);
