@@ -26,6 +26,7 @@
 #include "model/priority_arbiter.h"
 #include "model/random.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -103,6 +104,7 @@ class Egress {
 
   PacketTapPoint tap;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope, PrioritySet lossless);
 
  private:
   void sent();
@@ -142,6 +144,7 @@ class Egress {
   Random& random_;
   FlowControl flow_control_;
   std::uint8_t rate_class_;
+  StateReport on_wire_;
 };
 
 }  // namespace rnicsim

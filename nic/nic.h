@@ -27,6 +27,7 @@
 #include "model/pause.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/nic_config.h"
 
 namespace rnicsim {
@@ -84,6 +85,7 @@ class Nic : public sc_core::sc_module {
   std::uint8_t priority_of(const abi::QpContext& context) const;
   Time paused_since(std::uint8_t priority) const;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   struct Blocks;

@@ -131,13 +131,26 @@ constexpr Named kPageWords[] = {
     {"time", {"Where did the time go?", "時間はどこへ消えたか"}},
     {"time_help",
      {"A message's time, cut into stages that follow each other; of many packets the first counts, "
-      "until the others follow.",
+      "until the others follow. Dragging over the chart zooms, a double click shows all of it.",
       "メッセージの時間を、続いて起こる段階に分けたもの。多数のパケットは最初の一つを数え、"
-      "残りは別の段階とする。"}},
+      "残りは別の段階とする。図の上をドラッグで拡大、ダブルクリックで全体。"}},
     {"message", {"message", "メッセージ"}},
     {"stage", {"stage", "段階"}},
     {"messages", {"messages", "メッセージ数"}},
     {"share", {"share", "割合"}},
+    {"over_time", {"Over time", "時間変化"}},
+    {"over_time_help",
+     {"The signals that rose highest; the search finds others. Dragging over a chart zooms in "
+      "time, "
+      "a double click shows all of it again.",
+      "最も大きくなった信号を表示。ほかの信号は検索で選択。グラフ上のドラッグで時間方向に拡大、"
+      "ダブルクリックで全体に戻る。"}},
+    {"over_time_throughput", {"Throughput", "スループット"}},
+    {"over_time_utilisation", {"Utilisation, share of pauses", "使用率とポーズの割合"}},
+    {"over_time_bytes", {"Buffers and queues", "バッファとキュー"}},
+    {"over_time_entries", {"Queues, requests under way", "キューと処理中の要求"}},
+    {"over_time_rates", {"Rates", "頻度"}},
+    {"over_time_pauses", {"Pauses", "ポーズの区間"}},
     {"counters", {"Counters", "カウンタ"}},
     {"search", {"search, e.g. host.B cpu", "検索（例：host.B cpu）"}},
     {"zeros", {"zeros too", "ゼロも表示"}},
