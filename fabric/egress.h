@@ -24,6 +24,7 @@
 #include "model/packet.h"
 #include "model/packet_tap.h"
 #include "model/priority_arbiter.h"
+#include "model/probe.h"
 #include "model/random.h"
 #include "model/scheduler.h"
 #include "model/units.h"
@@ -101,6 +102,7 @@ class Egress {
   /// Something may start.
   void go();
 
+  Probe probe;
   PacketTapPoint tap;
   void report(const MetricScope& scope) const;
 
@@ -112,6 +114,7 @@ class Egress {
   void put_on_wire(PacketRef packet, Time ready);
   void mark(Packet& packet, std::uint8_t priority);
   void add_telemetry(Packet& packet) const;
+  void tell(const Packet& packet, Time ready, Time begin, Time last_bit) const;
 
   // What every packet touches.
   Scheduler& scheduler_;
