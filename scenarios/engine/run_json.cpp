@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/engine/latency_json.h"
 #include "scenarios/engine/unit_name.h"
 
 namespace rnicsim {
@@ -168,6 +169,7 @@ std::string run_to_text(const RunResult& result) {
   run["pauses"] = Json::array();
   for (const PauseRecord& p : result.pauses)
     run["pauses"].push_back({p.when.ps(), p.node, p.is_switch, p.port, p.priority, p.paused});
+  run["latency"] = latency_to_json(result.latency);
   return run.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -192,6 +194,7 @@ RunResult run_from_text(const std::string& text) {
                                   b.at("text").get<std::string>()});
   run.at("notes").get_to(result.notes);
   for (const Parsed& flow : run.at("flows")) result.flows.push_back(flow_of(flow));
+  result.latency = latency_of_json(run.at("latency"));
   for (const Parsed& p : run.at("pauses"))
     result.pauses.push_back({time_of(p[0]), p[1].get<std::uint32_t>(), p[2].get<bool>(),
                              p[3].get<std::uint32_t>(), p[4].get<std::uint8_t>(),

@@ -45,6 +45,8 @@ struct RunnerOptions {
   bool progress = false;
   /// Record when ports are paused.
   bool pauses = false;
+  /// Follow messages to see where their time goes.
+  bool latency = false;
   /// A run in which the simulator itself fails gives a result with nothing but a violation "fault",
   /// and the others go on.
   bool keep_going = false;

@@ -27,6 +27,8 @@ struct SimulationHooks {
   std::optional<CaptureOptions> capture;
   /// Record when ports are paused.
   bool pauses = false;
+  /// Follow messages to see where their time goes.
+  bool latency = false;
 };
 
 /// Throws InvariantBroken only for faults of the simulator itself; a broken guarantee of the model

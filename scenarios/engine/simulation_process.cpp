@@ -71,6 +71,7 @@ class ProgressReport {
     hooks.log = options.log;
     hooks.capture = job.capture;
     hooks.pauses = options.pauses;
+    hooks.latency = options.latency;
     if (options.log) std::cerr << "# " << job.name << '\n';
     send(out, kResult, run_to_text(options.simulate(*job.scenario, hooks)));
   } catch (const ConfigError& error) {

@@ -80,6 +80,7 @@ RunnerOptions runner_options(const OptionValues& values) {
   runner.jobs = jobs_of(values);
   runner.progress = values.count("quiet") == 0;
   runner.pauses = values.count("pfc") + values.count("perfetto") != 0;
+  runner.latency = values.count("report") != 0;
   EventLogOptions log;
   read_time(values, "from", log.from);
   read_time(values, "until", log.until);
