@@ -142,6 +142,7 @@ void Egress::put_on_wire(PacketRef packet, Time ready) {
   ++packets_;
   bytes_ += packet->frame_bytes();
   busy_ += end - begin;
+  on_wire_(begin, end, 1);
   sending_ = true;
   scheduler_.at(end, call<&Egress::sent>(this));
   tap(*packet, packet->tail, PacketDirection::kOutbound);
@@ -164,6 +165,14 @@ void Egress::sent() {
   sending_ = false;
   if (releases_) owner_.left(port_, leaving_ingress_, leaving_priority_, leaving_bytes_);
   go();
+}
+
+void Egress::signals(const SignalScope& scope, PrioritySet lossless) {
+  scope.reported("tx", {"idle", "sending"}, "whether a frame is on the wire", on_wire_);
+  scope.total(
+      "tx_bytes", Unit::kBytes, "frames sent, with FCS", [this] { return bytes_.count(); },
+      byte_time().bits_per_second());
+  flow_control_.signals(scope, lossless);
 }
 
 void Egress::report(const MetricScope& scope) const {

@@ -27,6 +27,7 @@
 #include "model/probe.h"
 #include "model/random.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -105,6 +106,7 @@ class Egress {
   Probe probe;
   PacketTapPoint tap;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope, PrioritySet lossless);
 
  private:
   void sent();
@@ -145,6 +147,7 @@ class Egress {
   Random& random_;
   FlowControl flow_control_;
   std::uint8_t rate_class_;
+  StateReport on_wire_;
 };
 
 }  // namespace rnicsim

@@ -359,6 +359,12 @@ std::vector<PauseStorm> Fabric::pause_storms() const {
   return storms;
 }
 
+void Fabric::add_signals(Signals& signals) {
+  for (std::size_t i = 0; i < switches_.size(); ++i)
+    switches_[i]->signals(
+        SignalScope(signals, "fabric." + topology_.node(topology_.end_points() + i).name));
+}
+
 void Fabric::report(MetricSink& sink) const {
   for (std::size_t i = 0; i < switches_.size(); ++i)
     switches_[i]->report(

@@ -28,6 +28,7 @@
 #include "model/pause.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -118,6 +119,7 @@ class Fabric {
   /// Ports of switches that were paused for as long as their watchdog looks for.
   std::vector<PauseStorm> pause_storms() const;
   void report(MetricSink& sink) const;
+  void add_signals(Signals& signals);
   /// What entered a cable or a switch and left it nowhere. `sent` and `received` by NIC.
   struct NicTotals {
     Bytes sent, received;

@@ -12,6 +12,7 @@
 #include "model/pause.h"
 #include "model/priority_arbiter.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 
 namespace rnicsim {
 
@@ -64,6 +65,9 @@ class FlowControl {
     if (waits != waits_) hold(waits);
   }
   void report(const MetricScope& scope) const;
+  /// Of the pauses that are obeyed; of `lossless` priorities also which are paused. InfiniBand's
+  /// lanes have none.
+  void signals(const SignalScope& scope, PrioritySet lossless);
 
  private:
   void hold(bool waits);

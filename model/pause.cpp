@@ -292,6 +292,13 @@ void PauseListener::expire(std::uint64_t argument) {
     release();
 }
 
+Time PauseListener::paused_time(Time at) const {
+  Time sum;
+  for (std::uint8_t p = 0; p < kPriorities; ++p)
+    sum += total_[p] + (is_paused(p) ? at - since_[p] : Time());
+  return sum;
+}
+
 void PauseListener::report(const MetricScope& scope) const {
   for (std::uint8_t p = 0; p < kPriorities; ++p) {
     if (frames_[p] == 0) continue;

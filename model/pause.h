@@ -165,6 +165,8 @@ class PauseListener {
     watchers_[watchers_[0].observer == nullptr ? 0 : 1] = {observer, port};
   }
 
+  /// In which classes were paused up to `at` (>= now); over all of them.
+  Time paused_time(Time at) const;
   void report(const MetricScope& scope) const;
 
  private:

@@ -27,6 +27,7 @@
 #include "model/pipeline.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "model/sparse_array.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/waiters.h"
@@ -122,6 +123,11 @@ class HostTableCache {
   std::uint64_t changes() const { return changes_; }
 
   Probe probe;
+  void signals(const SignalScope& scope) {
+    scope.level(
+        "fetches", Unit::kCount, "fetches outstanding", [this] { return in_flight_; },
+        config_.outstanding_misses);
+  }
   void report(const MetricScope& scope) const {
     scope.count("hits", hits_, "look-ups that found their entry");
     scope.count("misses", misses_, "look-ups that had to wait for a DMA read");

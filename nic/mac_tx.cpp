@@ -21,6 +21,8 @@ MacTx::MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& 
       config_(config),
       priorities_(PriorityMap::on(link_layer_, port.priorities, wiring.credit.data_lanes)),
       vlan_(port.vlan),
+      rate_(wiring.rate),
+      lossless_(port.lossless_set()),
       wire_(wiring.rate),
       preamble_(wire_.byte_time().of(preamble_bytes(link_layer_))),
       gap_(wire_.byte_time().of(gap_bytes(link_layer_))),
@@ -185,6 +187,7 @@ void MacTx::put_on_wire(PacketRef packet, Time from) {
   bytes_ += frame;
   wire_bytes_ += on_wire;
   busy_ += end - begin;
+  sending_(begin, end, 1);
   if (packet->kind == FrameKind::kData && probe.on())
     probe(packet->tail, ProbeKind::kPacketSent, packet->work_request, packet->id,
           static_cast<std::uint64_t>(packet->head.ps()), frame.count(), packet->tcp_mark());
@@ -222,6 +225,20 @@ void MacTx::count_parts(const Packet& packet, Bytes frame) {
   payload_bytes_ += packet.payload_length;
   padding_bytes_ += frame - filled + Bytes(packet.bth.pad_count);
   network_bytes_ += Bytes(packet.is_tcp() ? Ipv4Header::kBytes : packet.network_header_bytes());
+}
+
+void MacTx::signals(const SignalScope& scope) {
+  scope.reported("tx", {"idle", "sending"}, "whether a frame is on the wire", sending_);
+  scope.level("tx_queued", Unit::kCount, "packets that wait to leave", [this] {
+    std::size_t sum = 0;
+    for (const Queues& queues : queues_)
+      for (const auto& queue : queues.of) sum += queue.size();
+    return sum;
+  });
+  scope.total(
+      "tx_bytes", Unit::kBytes, "frames sent, with FCS", [this] { return bytes_.count(); },
+      rate_.numerator() / rate_.denominator());
+  flow_control_.signals(scope, lossless_);
 }
 
 void MacTx::report(const MetricScope& scope) const {

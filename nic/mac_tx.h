@@ -36,6 +36,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "model/units.h"
 #include "nic/epoch.h"
 #include "nic/port_config.h"
@@ -113,6 +114,7 @@ class MacTx {
   Probe probe;
   PacketTapPoint tap;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   struct Waiting {
@@ -166,6 +168,8 @@ class MacTx {
   Callback request_started_;
   Callback response_started_;
   Callback frame_started_;
+  BitRate rate_;
+  PrioritySet lossless_;
   Serialiser wire_;
   Time preamble_;
   Time gap_;
@@ -187,6 +191,7 @@ class MacTx {
   std::uint64_t void_ = 0;
   Time waited_;  ///< ready packets waited for the wire, or were paused, or had no credit
   std::size_t most_queued_ = 0;
+  StateReport sending_;
 };
 
 }  // namespace rnicsim

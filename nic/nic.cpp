@@ -227,6 +227,26 @@ void Nic::attach_tap(PacketTap* tap, std::uint32_t number) {
   blocks_->mac_rx.tap.attach(tap, number);
 }
 
+void Nic::signals(const SignalScope& scope) {
+  Blocks& b = *blocks_;
+  b.doorbell.signals(scope.child("doorbell"));
+  b.wqe_fetch.signals(scope.child("wqe_fetch"));
+  b.contexts.signals(scope.child("qp_context_cache"));
+  b.cq_contexts.signals(scope.child("cq_context_cache"));
+  b.keys.signals(scope.child("key_cache"));
+  b.translations.signals(scope.child("translation_cache"));
+  b.local_keys.signals(scope.child("local_key_checker"));
+  b.remote_keys.signals(scope.child("key_checker"));
+  b.requester.signals(scope.child("requester"));
+  b.responder.signals(scope.child("responder"));
+  b.read_responder.signals(scope.child("read_responder"));
+  b.completer.signals(scope.child("completer"));
+  b.cqe_writer.signals(scope.child("cqe_writer"));
+  b.pcie.signals(scope.child("pcie_endpoint"));
+  b.mac_tx.signals(scope.child("port"));
+  b.mac_rx.signals(scope.child("port"));
+}
+
 void Nic::report(const MetricScope& scope) const {
   const Blocks& b = *blocks_;
   b.doorbell.report(scope.child("doorbell"));

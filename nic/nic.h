@@ -27,6 +27,7 @@
 #include "model/pause.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/nic_config.h"
 
 namespace rnicsim {
@@ -86,6 +87,7 @@ class Nic : public sc_core::sc_module {
   /// How long the port has not been allowed to send that priority, since the run began.
   Time stopped(std::uint8_t priority) const;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   struct Blocks;

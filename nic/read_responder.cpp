@@ -248,6 +248,15 @@ void ReadResponder::response_started() {
   kick();
 }
 
+void ReadResponder::signals(const SignalScope& scope) {
+  pipeline_.signals(scope);
+  scope.level("packets", Unit::kCount, "responses whose payload is being read",
+              [this] { return dma_.size(); });
+  scope.level(
+      "buffered", Unit::kBytes, "payload of responses, asked for or here",
+      [this] { return buffered_.count(); }, config_.buffer.count());
+}
+
 void ReadResponder::report(const MetricScope& scope) const {
   scope.count("packets", packets_, "READ responses, atomic results, acknowledgements in order");
   scope.bytes("payload_bytes", payload_, "payload bytes of READ responses");

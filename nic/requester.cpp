@@ -511,6 +511,19 @@ void Requester::packet_started(std::uint64_t packed) {
   kick();
 }
 
+void Requester::signals(const SignalScope& scope) {
+  pipeline_.signals(scope);
+  scope.level("packets", Unit::kCount, "packets whose payload is being read",
+              [this] { return dma_.size(); });
+  scope.level("buffered", Unit::kBytes, "payload in the transmit buffer, asked for or here",
+              [this] {
+                Bytes sum;
+                for (const Bytes bytes : buffered_) sum += bytes;
+                return sum.count();
+              });
+  scope.total("messages", Unit::kCount, "messages begun", [this] { return messages_; });
+}
+
 void Requester::report(const MetricScope& scope) const {
   scope.count("messages", messages_, "messages cut into packets");
   scope.count("packets", packets_, "request packets made");

@@ -71,6 +71,26 @@ Metric metric_of(const Parsed& json) {
   return metric;
 }
 
+TimeSeries series_of(const Parsed& json) {
+  TimeSeries series;
+  series.interval = time_of(json.at("interval_ps"));
+  series.end = time_of(json.at("end_ps"));
+  for (const Parsed& c : json.at("columns"))
+    series.columns.push_back({c[0].get<std::string>(), c[1].get<SignalKind>(),
+                              c[2].get<rnicsim::Unit>(), c[3].get<std::uint64_t>(),
+                              c[4].get<std::string>(), c[5].get<std::vector<std::uint64_t>>()});
+  return series;
+}
+
+Json series_to_json(const TimeSeries& series) {
+  Json columns = Json::array();
+  for (const TimeSeries::Column& c : series.columns)
+    columns.push_back({c.path, c.kind, c.unit, c.limit, c.description, c.values});
+  return {{"interval_ps", series.interval.ps()},
+          {"end_ps", series.end.ps()},
+          {"columns", std::move(columns)}};
+}
+
 }  // namespace
 
 Json number_to_json(double value) {
@@ -168,7 +188,9 @@ std::string run_to_text(const RunResult& result) {
   }
   run["pauses"] = Json::array();
   for (const PauseRecord& p : result.pauses)
-    run["pauses"].push_back({p.when.ps(), p.node, p.is_switch, p.port, p.priority, p.paused});
+    run["pauses"].push_back(
+        {p.when.ps(), p.node, p.is_switch, p.port, p.priority, p.paused, p.where});
+  run["series"] = series_to_json(result.series);
   run["latency"] = latency_to_json(result.latency);
   return run.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -197,8 +219,9 @@ RunResult run_from_text(const std::string& text) {
   result.latency = latency_of_json(run.at("latency"));
   for (const Parsed& p : run.at("pauses"))
     result.pauses.push_back({time_of(p[0]), p[1].get<std::uint32_t>(), p[2].get<bool>(),
-                             p[3].get<std::uint32_t>(), p[4].get<std::uint8_t>(),
-                             p[5].get<bool>()});
+                             p[3].get<std::uint32_t>(), p[4].get<std::uint8_t>(), p[5].get<bool>(),
+                             p[6].get<std::string>()});
+  result.series = series_of(run.at("series"));
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "model/metrics.h"
 #include "model/units.h"
 #include "scenarios/engine/latency_result.h"
+#include "scenarios/engine/time_series.h"
 
 namespace rnicsim {
 
@@ -73,6 +74,7 @@ struct PauseRecord {
   std::uint32_t port = 0;
   std::uint8_t priority = 0;
   bool paused = false;
+  std::string where;  ///< "host.A.nic0", "fabric.leaf0.port3"
 };
 
 /// What limited a workload (scenarios/engine/bottleneck).
@@ -97,6 +99,7 @@ struct RunResult {
   std::vector<WorkloadLatency> latency;
   std::vector<std::string> notes;   ///< what to know of the network: places left empty, failures
   std::vector<PauseRecord> pauses;  ///< if it was asked for; no part of the document
+  TimeSeries series;                ///< likewise
   Time end;                         ///< simulated time at which the run ended
   std::uint64_t callbacks = 0;      ///< of the scheduler, for the benches; no part of the document
   std::uint64_t data_packets = 0;   ///< likewise

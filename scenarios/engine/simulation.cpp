@@ -21,6 +21,7 @@
 #include "scenarios/engine/rkey_guessing.h"
 #include "scenarios/engine/system.h"
 #include "scenarios/engine/tcp_workload.h"
+#include "scenarios/engine/time_observers.h"
 #include "scenarios/engine/timeline.h"
 
 namespace rnicsim {
@@ -44,19 +45,15 @@ class Simulation {
     attach_observers();
     attach_capture();
     attach_pause_log();
+    attach_signal_observers();
     make_workloads();
     if (hooks_.built) hooks_.built(system_);
   }
 
   RunResult run() {
     Scheduler& scheduler = system_.scheduler();
-    if (hooks_.poll)
-      scheduler.set_poll(
-          [](void* self) {
-            auto* s = static_cast<Simulation*>(self);
-            return s->hooks_.poll(s->system_.scheduler().now());
-          },
-          this);
+    if (hooks_.poll || hooks_.live)
+      scheduler.set_poll([](void* self) { return static_cast<Simulation*>(self)->poll(); }, this);
     try {
       end_ = scheduler.run_until(scenario_.stop_at);
     } catch (const InvariantBroken& broken) {
@@ -66,6 +63,8 @@ class Simulation {
           {broken.kind(), path_of_module(broken.where()), broken.when(), broken.text()});
     }
     if (capture_) capture_->close();
+    if (waveform_) waveform_->close();
+    if (hooks_.live) hooks_.live(*live_, scheduler.now(), true);
     check();
     collect();
     return std::move(result_);
@@ -125,6 +124,28 @@ class Simulation {
     pauses_ =
         std::make_unique<PauseLog>(system_.scheduler(), scenario_, system_.fabric().topology());
     system_.observe_pauses(pauses_.get());
+  }
+
+  void attach_signal_observers() {
+    if (!hooks_.series && !hooks_.waveform && !hooks_.live) return;
+    const Signals signals = system_.signals();
+    if (hooks_.series) {
+      series_ = std::make_unique<SeriesRecorder>(signals, *hooks_.series);
+      time_observers_.add(*series_, series_->next_look());
+    }
+    if (hooks_.waveform) {
+      waveform_ = std::make_unique<Waveform>(system_.scheduler(), signals, *hooks_.waveform);
+      time_observers_.add(*waveform_, Time());
+    }
+    if (hooks_.live) live_ = std::make_unique<LiveView>(signals);
+    if (!time_observers_.empty())
+      system_.scheduler().observe(time_observers_, time_observers_.first());
+  }
+
+  bool poll() {
+    const Time now = system_.scheduler().now();
+    if (hooks_.live) hooks_.live(*live_, now, false);
+    return hooks_.poll && hooks_.poll(now);
   }
 
   std::unique_ptr<Workload> make_workload(const WorkloadSpec& spec, unsigned from, unsigned to) {
@@ -296,6 +317,7 @@ class Simulation {
     }
     result_.notes = system_.notes();
     if (pauses_) result_.pauses = pauses_->take();
+    if (series_) result_.series = series_->finish(result_.end);
     find_bottlenecks();
     check_sequences();
     collector.add("run.end", static_cast<std::uint64_t>(result_.end.ps()), Unit::kPicoseconds,
@@ -320,6 +342,11 @@ class Simulation {
   ProbeSink* observer_ = nullptr;
   System system_;
   ActivityLog activity_;
+  // After it: they read it, and its states report to the waveform.
+  std::unique_ptr<SeriesRecorder> series_;
+  std::unique_ptr<Waveform> waveform_;
+  std::unique_ptr<LiveView> live_;
+  TimeObservers time_observers_;
   std::vector<std::unique_ptr<Workload>> workloads_;
   Scheduler::End end_ = Scheduler::End::kIdle;
   bool broken_ = false;

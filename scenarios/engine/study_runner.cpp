@@ -57,7 +57,7 @@ class PointRunner {
     try {
       // The child gets it by fork, so it need not live longer than that.
       const Scenario scenario = options_.scenario(attempt.point);
-      const SimulationJob job{fmt::format("point {}", attempt.point), &scenario, std::nullopt};
+      const SimulationJob job{fmt::format("point {}", attempt.point), &scenario, {}};
       running_.push_back(
           {attempt, std::make_unique<SimulationProcess>(job, process_, signals_.before())});
     } catch (const ConfigError& error) {

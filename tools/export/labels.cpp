@@ -158,10 +158,11 @@ constexpr Named kPageWords[] = {
     {"time", {"Where did the time go?", "時間はどこへ消えたか"}},
     {"time_help",
      {"A message's time, every picosecond of which went to one stage. What happens at the same "
-      "time "
-      "counts once, on the way of what the message waited for last.",
+      "time counts once, on the way of what the message waited for last. Dragging over the chart "
+      "zooms, a double click shows all of it.",
       "メッセージの時間。どの一ピコ秒も必ず一つの段階に属する。同時に起こることは、"
-      "最後まで待たされた経路の上で一度だけ数える。"}},
+      "最後まで待たされた経路の上で一度だけ数える。"
+      "図の上をドラッグで拡大、ダブルクリックで全体。"}},
     {"many", {"Over many messages", "多数のメッセージでの分布"}},
     {"many_help",
      {"A bar is the message at that rank of the whole time, with its own stages. In the table each "
@@ -170,9 +171,7 @@ constexpr Named kPageWords[] = {
       "表は段階ごとで、その段階のなかったメッセージも含む全メッセージについての値。"}},
     {"whole_message", {"the whole message", "メッセージ全体"}},
     {"followed", {"messages followed", "追跡したメッセージ"}},
-    {"left_out",
-     {"left out (beyond the limit, without a completion of their own, or failed)",
-      "対象外（上限超過、個別の完了なし、失敗）"}},
+    {"left_out", {"left out (beyond the limit, or failed)", "対象外（上限超過または失敗）"}},
     {"workload", {"workload", "ワークロード"}},
     {"mean", {"mean", "平均"}},
     {"others", {"other messages", "その他のメッセージ"}},
@@ -180,6 +179,19 @@ constexpr Named kPageWords[] = {
     {"stage", {"stage", "段階"}},
     {"messages", {"messages", "メッセージ数"}},
     {"share", {"share", "割合"}},
+    {"over_time", {"Over time", "時間変化"}},
+    {"over_time_help",
+     {"The signals that rose highest; the search finds others. Dragging over a chart zooms in "
+      "time, "
+      "a double click shows all of it again.",
+      "最も大きくなった信号を表示。ほかの信号は検索で選択。グラフ上のドラッグで時間方向に拡大、"
+      "ダブルクリックで全体に戻る。"}},
+    {"over_time_throughput", {"Throughput", "スループット"}},
+    {"over_time_utilisation", {"Utilisation, share of pauses", "使用率とポーズの割合"}},
+    {"over_time_bytes", {"Buffers and queues", "バッファとキュー"}},
+    {"over_time_entries", {"Queues, requests under way", "キューと処理中の要求"}},
+    {"over_time_rates", {"Rates", "頻度"}},
+    {"over_time_pauses", {"Pauses", "ポーズの区間"}},
     {"counters", {"Counters", "カウンタ"}},
     {"search", {"search, e.g. host.B cpu", "検索（例：host.B cpu）"}},
     {"zeros", {"zeros too", "ゼロも表示"}},

@@ -7,6 +7,7 @@
 #include "scenarios/engine/run_json.h"
 #include "scenarios/engine/unit_name.h"
 #include "tools/export/operation_text.h"
+#include "tools/export/over_time.h"
 #include "tools/export/page.h"
 #include "tools/export/preset_sources.h"
 #include "tools/export/swim_lanes.h"
@@ -122,6 +123,7 @@ std::string report_json(const JudgedRun& run, Language language, PresetSource& p
                {"swim_lanes", swim_lanes_svg(swim_lanes(run, language))},
                {"waterfalls", Json::array()},
                {"spreads", Json::array()},
+               {"over_time", over_time(run.result)},
                {"expectations", expectations_of(run)},
                {"violations", failure_lines(run)},
                {"metrics", metrics_of(run)},
