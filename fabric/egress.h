@@ -24,6 +24,7 @@
 #include "model/packet.h"
 #include "model/packet_tap.h"
 #include "model/priority_arbiter.h"
+#include "model/probe.h"
 #include "model/random.h"
 #include "model/scheduler.h"
 #include "model/signal.h"
@@ -102,6 +103,7 @@ class Egress {
   /// Something may start.
   void go();
 
+  Probe probe;
   PacketTapPoint tap;
   void report(const MetricScope& scope) const;
   void signals(const SignalScope& scope, PrioritySet lossless);
@@ -114,6 +116,7 @@ class Egress {
   void put_on_wire(PacketRef packet, Time ready);
   void mark(Packet& packet, std::uint8_t priority);
   void add_telemetry(Packet& packet) const;
+  void tell(const Packet& packet, Time ready, Time begin, Time last_bit) const;
 
   // What every packet touches.
   Scheduler& scheduler_;

@@ -41,6 +41,10 @@ class FlowControl {
   PrioritySet held_up() const {
     return credit_ == nullptr ? listener_.paused() : credit_->stalled();
   }
+  /// How long the priority has been paused, or its lane without credit, since the run began.
+  Time stopped(std::uint8_t priority) const {
+    return credit_ == nullptr ? listener_.total_paused(priority) : credit_->total_stalled(priority);
+  }
   /// Whether a packet that is ready from `ready` on may be sent as far as credits go; if not, its
   /// lane is held up until it may.
   bool admits(std::uint8_t lane, const Packet& packet, Time ready) {

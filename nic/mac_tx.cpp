@@ -84,7 +84,8 @@ void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch, Time
     packet->vlan.id = *vlan_;
   }
   auto& waiting = queues_[priority].at(queue);
-  waiting.push({std::move(packet), ready, begin, epoch});
+  const Time stopped = probe.on() ? flow_control_.stopped(priority) : Time();
+  waiting.push({std::move(packet), ready, begin, epoch, stopped});
   nonempty_ = static_cast<PrioritySet>(nonempty_ | priority_bit(priority));
   if (queue == Queue::kResponse) ++responses_[priority];
   most_queued_ = std::max(most_queued_, waiting.size());
@@ -148,6 +149,7 @@ void MacTx::send(std::uint8_t priority) {
   note_empty(priority);
   const Time now = scheduler_.now();
   waited_ += now - waiting.ready;
+  if (probe.on()) tell_start(waiting, priority);
   const Packet& packet = *waiting.packet;
   const bool plain = which == Queue::kFrame;
   const Bytes payload = plain ? packet.ip_bytes() : packet.payload_length;
@@ -158,6 +160,18 @@ void MacTx::send(std::uint8_t priority) {
     tell(frame_started_, {payload, priority});
   else
     freed(which, {payload, priority});
+}
+
+/// To observers: it takes the wire now, or could have at once.
+void MacTx::tell_start(const Waiting& waiting, std::uint8_t priority) const {
+  const Time now = scheduler_.now();
+  const Packet& packet = *waiting.packet;
+  const Time begin = now == waiting.ready ? waiting.begin : now;
+  const Time ready = std::min(begin, waiting.ready);
+  const Time stopped = flow_control_.stopped(priority) - waiting.stopped;
+  probe(begin, ProbeKind::kPacketStarts, packet.work_request, packet.id,
+        static_cast<std::uint64_t>(ready.ps()),
+        static_cast<std::uint64_t>(std::min(stopped, begin - ready).ps()), packet.tcp_mark());
 }
 
 /// `from`: not after now.

@@ -102,6 +102,8 @@ class MacTx {
   /// What the other end asks for.
   PauseListener& pause_listener() { return flow_control_.listener(); }
   const PauseListener& pause_listener() const { return flow_control_.listener(); }
+  /// How long the port has not been allowed to send that priority, since the run began.
+  Time stopped(std::uint8_t priority) const { return flow_control_.stopped(priority); }
   std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
   std::uint8_t priority_of(const abi::QpContext& context) const { return priorities_.of(context); }
   std::uint8_t priority_of_dscp(std::uint8_t dscp) const { return priorities_.of_dscp(dscp); }
@@ -120,6 +122,7 @@ class MacTx {
     Time ready;
     Time begin;  ///< when its first bit may have left, if it need not wait: before `ready` at most
     Epoch epoch;
+    Time stopped;  ///< how long its priority had been stopped before; only for observers
   };
   /// Of one priority.
   struct Queues {
@@ -150,6 +153,7 @@ class MacTx {
     if (callback) callback.function(callback.object, started.pack());
   }
   void send(std::uint8_t priority);
+  void tell_start(const Waiting& waiting, std::uint8_t priority) const;
   void put_on_wire(PacketRef packet, Time from);
   void count_parts(const Packet& packet, Bytes frame);
   void note_empty(std::uint8_t priority);

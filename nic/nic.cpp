@@ -186,6 +186,7 @@ bool Nic::idle() const {
 void Nic::attach(ProbeSink* sink, std::uint32_t component) {
   Blocks& b = *blocks_;
   b.doorbell.probe.attach(sink, component);
+  b.contexts.probe.attach(sink, component);
   b.wqe_fetch.probe.attach(sink, component);
   b.requester.probe.attach(sink, component);
   b.responder.probe.attach(sink, component);
@@ -207,6 +208,8 @@ std::uint8_t Nic::priority_of(const abi::QpContext& context) const {
 Time Nic::paused_since(std::uint8_t priority) const {
   return blocks_->mac_tx.pause_listener().paused_since(priority);
 }
+
+Time Nic::stopped(std::uint8_t priority) const { return blocks_->mac_tx.stopped(priority); }
 
 void Nic::observe_pauses(PauseObserver* observer, PauseObserver::Port port) {
   blocks_->mac_tx.pause_listener().observe(observer, port);

@@ -198,6 +198,9 @@ void ReadResponder::refused(std::uint64_t, DmaEngine::Job& job, KeyFault) {
 }
 
 void ReadResponder::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) {
+  if (check.missed)
+    probe(w_.scheduler.now(), ProbeKind::kTranslationMissed, job.id, job.packet->id,
+          static_cast<std::uint64_t>(job.ready.ps()), check.length);
   probe(w_.scheduler.now(), ProbeKind::kPayloadReadStart, job.id, job.packet->id,
         job.offset + moved, check.length);
 }

@@ -297,6 +297,8 @@ void Requester::add_job(NicQueuePair& qp, const abi::QpContext& context, WorkReq
   job.ready = w_.scheduler.now();
   job.check.pd = context.pd;
   ++packets_;
+  probe(job.ready, ProbeKind::kTurn, id, job.packet->id, static_cast<std::uint64_t>(entered_.ps()),
+        w_.mac.priority_of(*job.packet) | (job.message == kRepeated ? kSentAgainBit : 0));
   w_.congestion.sent(qp, *job.packet, entered_, job.message == kRepeated);
   qp.priority = w_.mac.priority_of(*job.packet);
   Bytes& buffered = buffered_[qp.priority];

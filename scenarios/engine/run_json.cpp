@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/engine/latency_json.h"
 #include "scenarios/engine/unit_name.h"
 
 namespace rnicsim {
@@ -225,6 +226,7 @@ std::string run_to_text(const RunResult& result) {
     run["pauses"].push_back(
         {p.when.ps(), p.node, p.is_switch, p.port, p.priority, p.paused, p.where});
   run["series"] = series_to_json(result.series);
+  run["latency"] = latency_to_json(result.latency);
   return run.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -245,6 +247,7 @@ RunResult run_from_text(const std::string& text) {
   for (const Parsed& b : run.at("bottlenecks")) result.bottlenecks.push_back(bottleneck_of(b));
   run.at("notes").get_to(result.notes);
   for (const Parsed& flow : run.at("flows")) result.flows.push_back(flow_of(flow));
+  result.latency = latency_of_json(run.at("latency"));
   for (const Parsed& p : run.at("pauses"))
     result.pauses.push_back({time_of(p[0]), p[1].get<std::uint32_t>(), p[2].get<bool>(),
                              p[3].get<std::uint32_t>(), p[4].get<std::uint8_t>(), p[5].get<bool>(),

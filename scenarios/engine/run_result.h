@@ -10,6 +10,7 @@
 
 #include "model/metrics.h"
 #include "model/units.h"
+#include "scenarios/engine/latency_result.h"
 #include "scenarios/engine/time_series.h"
 
 namespace rnicsim {
@@ -133,6 +134,8 @@ struct RunResult {
   std::vector<Violation> violations;
   std::vector<FlowRecord> flows;
   std::vector<Bottleneck> bottlenecks;  ///< one a workload that has come to its end
+  /// Where the time of messages went, if it was asked for; no part of the document.
+  std::vector<WorkloadLatency> latency;
   std::vector<std::string> notes;   ///< what to know of the network: places left empty, failures
   std::vector<PauseRecord> pauses;  ///< if it was asked for; no part of the document
   TimeSeries series;                ///< likewise

@@ -51,6 +51,8 @@ struct RunnerOptions {
   bool progress = false;
   /// Record when ports are paused.
   bool pauses = false;
+  /// Follow messages to see where their time goes.
+  bool latency = false;
   /// Record time series.
   std::optional<SeriesOptions> series;
   /// Shown of each run what its ports are doing, twice a second and when it ends.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/simulation.h"
 
+#include <deque>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -11,6 +12,7 @@
 #include "scenarios/engine/activity_log.h"
 #include "scenarios/engine/bottleneck.h"
 #include "scenarios/engine/flows/flow_workload.h"
+#include "scenarios/engine/latency_breakdown.h"
 #include "scenarios/engine/pair_workload.h"
 #include "scenarios/engine/pause_log.h"
 #include "scenarios/engine/pcie_bench_workload.h"
@@ -80,10 +82,35 @@ class Simulation {
       timeline_ = std::make_unique<Timeline>(system_.components());
       observers_.add(*timeline_);
     }
-    if (hooks_.log || hooks_.timeline) {
-      observer_ = hooks_.log ? static_cast<ProbeSink*>(&observers_) : timeline_.get();
-      system_.attach(observer_);
-    }
+    if (hooks_.latency) attach_latency();
+    if (!hooks_.log && !hooks_.timeline && !hooks_.latency) return;
+    const bool timeline_only = hooks_.timeline && !hooks_.log && !hooks_.latency;
+    observer_ = timeline_only ? static_cast<ProbeSink*>(timeline_.get()) : &observers_;
+    system_.attach(observer_);
+    if (!timeline_only) system_.attach_switches(observer_);
+  }
+
+  void attach_latency() {
+    LatencyBreakdown::Wiring wiring;
+    wiring.components = system_.components();
+    for (const WorkloadSpec& spec : scenario_.workload) wiring.workloads.push_back(spec.name);
+    std::vector<const Nic*> nics;
+    for (const System::Server& server : system_.servers())
+      for (const auto& nic : server.nics) nics.push_back(nic.get());
+    wiring.stopped = [nics](std::uint16_t nic, std::uint8_t priority) {
+      return nics[nic]->stopped(priority);
+    };
+    wiring.is_shown = [this](WorkRequestId id) { return timeline_ && timeline_->tracks(id); };
+    latency_ = std::make_unique<LatencyBreakdown>(std::move(wiring));
+    observers_.add(*latency_);
+    for (std::size_t i = 0; i < scenario_.workload.size(); ++i)
+      posting_observers_.emplace_back(*latency_, i, observers_);
+  }
+
+  /// What the next workload's programs report to.
+  ProbeSink* observer_of_next() {
+    if (!latency_) return observer_;
+    return &posting_observers_[workloads_.size()];
   }
 
   void attach_capture() {
@@ -122,15 +149,16 @@ class Simulation {
   }
 
   std::unique_ptr<Workload> make_workload(const WorkloadSpec& spec, unsigned from, unsigned to) {
+    ProbeSink* const observer = observer_of_next();
     if (spec.pattern == WorkloadPattern::kPerftest)
-      return std::make_unique<PerftestWorkload>(system_, spec, scenario_, from, to, observer_,
+      return std::make_unique<PerftestWorkload>(system_, spec, scenario_, from, to, observer,
                                                 timeline_.get());
     if (spec.pattern == WorkloadPattern::kRkeyGuessing)
-      return std::make_unique<RkeyGuessing>(system_, spec, scenario_, from, to, observer_,
+      return std::make_unique<RkeyGuessing>(system_, spec, scenario_, from, to, observer,
                                             timeline_.get());
     if (spec.pattern == WorkloadPattern::kRegistration)
-      return std::make_unique<RegistrationWorkload>(system_, spec, from, observer_);
-    return std::make_unique<PairWorkload>(system_, spec, scenario_, from, to, observer_,
+      return std::make_unique<RegistrationWorkload>(system_, spec, from, observer);
+    return std::make_unique<PairWorkload>(system_, spec, scenario_, from, to, observer,
                                           timeline_.get());
   }
 
@@ -145,7 +173,7 @@ class Simulation {
         workloads_.push_back(std::make_unique<PcieBenchWorkload>(system_, spec, scenario_));
       } else if (is_of_flows(spec.pattern)) {
         workloads_.push_back(std::make_unique<FlowWorkload>(system_, spec, scenario_, core,
-                                                            observer_, timeline_.get()));
+                                                            observer_of_next(), timeline_.get()));
       } else if (spec.is_over_tcp()) {
         workloads_.push_back(
             std::make_unique<TcpWorkload>(system_, spec, scenario_, core, timeline_.get()));
@@ -295,6 +323,7 @@ class Simulation {
     collector.add("run.end", static_cast<std::uint64_t>(result_.end.ps()), Unit::kPicoseconds,
                   "simulated time at which the run ended");
     if (timeline_) result_.timeline = timeline_->take();
+    if (latency_) result_.latency = latency_->take();
     result_.callbacks = system_.scheduler().callbacks();
     result_.packet_hops = system_.packet_hops();
   }
@@ -305,6 +334,8 @@ class Simulation {
   // Before the system: its probes and taps point here to the end.
   std::unique_ptr<EventLog> log_;
   std::unique_ptr<Timeline> timeline_;
+  std::unique_ptr<LatencyBreakdown> latency_;
+  std::deque<PostingObserver> posting_observers_;  ///< by workload
   std::unique_ptr<PacketCapture> capture_;
   std::unique_ptr<PauseLog> pauses_;
   ProbeFanOut observers_;

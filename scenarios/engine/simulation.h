@@ -34,6 +34,8 @@ struct SimulationHooks {
   std::optional<WaveformOptions> waveform;
   /// Record when ports are paused.
   bool pauses = false;
+  /// Follow messages to see where their time goes.
+  bool latency = false;
 };
 
 /// Throws InvariantBroken only for faults of the simulator itself; a broken guarantee of the model

@@ -91,6 +91,7 @@ class LiveReport {
     hooks.log = options.log;
     hooks.capture = job.recording.capture;
     hooks.pauses = options.pauses;
+    hooks.latency = options.latency;
     hooks.series = options.series;
     hooks.waveform = job.recording.waveform;
     if (options.watch) hooks.live = LiveReport(out);

@@ -44,6 +44,8 @@ class System : public sc_core::sc_module {
 
   /// Programs attach their own probes, under their server's component.
   void attach(ProbeSink* sink);
+  /// What passes the ports of switches, too.
+  void attach_switches(ProbeSink* sink) { fabric_->attach_switches(sink, first_switch_); }
   /// Port numbers count all NICs, host by host; with `switches` those of switches follow.
   void attach_tap(PacketTap* tap, bool switches);
   /// Every port's: nodes as the topology numbers them.

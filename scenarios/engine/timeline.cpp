@@ -68,7 +68,7 @@ const char* packets_of(Operation operation) {
 
 /// The record comes from the NIC that the work request was posted to.
 bool Timeline::at_home(const ProbeRecord& r) const {
-  const std::optional<std::uint8_t> nic = components_[r.component].nic;
+  const std::optional<std::uint16_t> nic = components_[r.component].nic;
   return nic && r.work_request.nic() == *nic;
 }
 

@@ -39,6 +39,10 @@ class Timeline : public ProbeSink {
     tracked.way_back = to + '-' + from;
   }
 
+  bool tracks(WorkRequestId work_request) const {
+    return tracked_.count(work_request.value()) != 0;
+  }
+
   /// The same of a message over TCP, which `from` is about to send.
   void track_tcp(const TcpMark& mark, const std::string& from, const std::string& to) {
     tcp_.track(mark, from, to, false);

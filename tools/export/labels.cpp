@@ -142,6 +142,33 @@ constexpr Named kViolations[] = {
     {"fault", {"", "シミュレーションの停止"}},
 };
 
+/// In the order of Stage.
+constexpr Words kStageWords[] = {
+    {"posting", "ポスト（WQE 作成）"},
+    {"doorbell", "ドアベル"},
+    {"WQE fetch", "WQE フェッチ"},
+    {"context miss", "コンテキストミス"},
+    {"waits for its turn", "NIC での順番待ち"},
+    {"until sent again", "再送まで"},
+    {"lkey check, translation", "lkey 検査・アドレス変換"},
+    {"translation miss", "アドレス変換ミス"},
+    {"DMA read", "DMA 読み出し"},
+    {"NIC sends", "NIC 送信処理"},
+    {"queue of the NIC's port", "NIC ポートの待ち行列"},
+    {"pause", "ポーズ（PFC・クレジット待ち）"},
+    {"serialisation", "シリアライズ（回線へ送出）"},
+    {"cables", "ケーブル伝搬"},
+    {"switch", "スイッチ処理"},
+    {"switch queue", "スイッチの待ち行列"},
+    {"NIC receives", "NIC 受信処理"},
+    {"key check, translation", "鍵検査・アドレス変換"},
+    {"DMA write", "DMA 書き込み"},
+    {"ACK", "ACK（確認応答）"},
+    {"CQE", "CQE 書き込み"},
+    {"until the program has it", "プログラムが受け取るまで"},
+};
+static_assert(std::size(kStageWords) == kStages);
+
 constexpr Named kPageWords[] = {
     {"dark", {"Dark", "ダーク"}},
     {"light", {"Light", "ライト"}},
@@ -155,10 +182,24 @@ constexpr Named kPageWords[] = {
     {"whole", {"Whole", "全体"}},
     {"time", {"Where did the time go?", "時間はどこへ消えたか"}},
     {"time_help",
-     {"A message's time, cut into stages that follow each other; of many packets the first counts, "
-      "until the others follow. Dragging over the chart zooms, a double click shows all of it.",
-      "メッセージの時間を、続いて起こる段階に分けたもの。多数のパケットは最初の一つを数え、"
-      "残りは別の段階とする。図の上をドラッグで拡大、ダブルクリックで全体。"}},
+     {"A message's time, every picosecond of which went to one stage. What happens at the same "
+      "time counts once, on the way of what the message waited for last. Dragging over the chart "
+      "zooms, a double click shows all of it.",
+      "メッセージの時間。どの一ピコ秒も必ず一つの段階に属する。同時に起こることは、"
+      "最後まで待たされた経路の上で一度だけ数える。"
+      "図の上をドラッグで拡大、ダブルクリックで全体。"}},
+    {"many", {"Over many messages", "多数のメッセージでの分布"}},
+    {"many_help",
+     {"A bar is the message at that rank of the whole time, with its own stages. In the table each "
+      "stage is by itself, over all messages, those that did not have it included.",
+      "棒は、全体の時間がその順位にあるメッセージ一つとその段階。"
+      "表は段階ごとで、その段階のなかったメッセージも含む全メッセージについての値。"}},
+    {"whole_message", {"the whole message", "メッセージ全体"}},
+    {"followed", {"messages followed", "追跡したメッセージ"}},
+    {"left_out", {"left out (beyond the limit, or failed)", "対象外（上限超過または失敗）"}},
+    {"workload", {"workload", "ワークロード"}},
+    {"mean", {"mean", "平均"}},
+    {"others", {"other messages", "その他のメッセージ"}},
     {"message", {"message", "メッセージ"}},
     {"stage", {"stage", "段階"}},
     {"messages", {"messages", "メッセージ数"}},
@@ -241,6 +282,10 @@ std::string lane_label(const std::string& host, const std::string& lane, Languag
 std::string step_label(int step, bool tcp, Language language) {
   const Step& found = kSteps[static_cast<std::size_t>(step - 1)];
   return in(tcp ? found.tcp : found.verbs, language);
+}
+
+const char* stage_label(Stage stage, Language language) {
+  return in(kStageWords[static_cast<std::size_t>(stage)], language);
 }
 
 std::string part_label(const TimelineRecord& record, Language language) {

@@ -51,6 +51,8 @@ std::vector<std::pair<std::string, std::string>> page_words(Language language);
 std::string lane_label(const std::string& host, const std::string& lane, Language language);
 /// What step 1 to 9 is, in a few words; `tcp`: of a message over TCP.
 std::string step_label(int step, bool tcp, Language language);
+/// What a message's time went to.
+const char* stage_label(Stage stage, Language language);
 /// What the record is, in a few words.
 std::string part_label(const TimelineRecord& record, Language language);
 

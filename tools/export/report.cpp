@@ -48,12 +48,26 @@ Json waterfall_to_json(const Waterfall& message) {
                       {"step", stage.step},
                       {"begin_ps", stage.begin.ps()},
                       {"end_ps", stage.end.ps()}});
-  return stages;
+  return {{"workload", message.workload}, {"stages", std::move(stages)}};
 }
 
-Json stage_to_json(const StageTimes& stage) {
-  return {{"name", stage.name},       {"messages", stage.messages}, {"p50_ps", stage.p50.ps()},
-          {"p90_ps", stage.p90.ps()}, {"p99_ps", stage.p99.ps()},   {"max_ps", stage.max.ps()}};
+Json stage_row_to_json(const StageRow& row) {
+  return {{"name", row.name},       {"messages", row.messages}, {"mean_ps", row.mean.ps()},
+          {"p50_ps", row.p50.ps()}, {"p90_ps", row.p90.ps()},   {"p99_ps", row.p99.ps()},
+          {"max_ps", row.max.ps()}, {"share", row.share}};
+}
+
+Json spread_to_json(const Spread& spread) {
+  Json json = {{"workload", spread.workload},
+               {"messages", spread.messages},
+               {"left_out", spread.left_out},
+               {"rows", Json::array()},
+               {"whole", stage_row_to_json(spread.whole)},
+               {"ranked", Json::array()}};
+  for (const StageRow& row : spread.rows) json["rows"].push_back(stage_row_to_json(row));
+  for (const Waterfall& message : spread.ranked)
+    json["ranked"].push_back(waterfall_to_json(message)["stages"]);
+  return json;
 }
 
 Json bottlenecks_of(const JudgedRun& run, Language language) {
@@ -102,7 +116,6 @@ Json expectations_of(const JudgedRun& run, Language language) {
 }  // namespace
 
 std::string report_json(const JudgedRun& run, Language language, PresetSource& presets) {
-  const std::vector<Waterfall> messages = waterfalls(run.result.timeline, language);
   Json json = {{"format", "rnicsim-report"},
                {"version", 1},
                {"language", name_of(language)},
@@ -118,16 +131,16 @@ std::string report_json(const JudgedRun& run, Language language, PresetSource& p
                {"bottlenecks", bottlenecks_of(run, language)},
                {"swim_lanes", swim_lanes_svg(swim_lanes(run, language))},
                {"waterfalls", Json::array()},
-               {"stages", Json::array()},
+               {"spreads", Json::array()},
                {"over_time", over_time(run.result)},
                {"expectations", expectations_of(run, language)},
                {"violations", failure_lines(run, language)},
                {"metrics", metrics_of(run, language)},
                {"configuration", configuration_of(run, language, presets)}};
-  for (const Waterfall& message : messages)
+  for (const Waterfall& message : waterfalls(run.result, language))
     json["waterfalls"].push_back(waterfall_to_json(message));
-  for (const StageTimes& stage : stage_times(messages, language))
-    json["stages"].push_back(stage_to_json(stage));
+  for (const Spread& spread : spreads(run.result, language))
+    json["spreads"].push_back(spread_to_json(spread));
   return to_lines(json);
 }
 

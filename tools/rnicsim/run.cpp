@@ -107,6 +107,7 @@ RunnerOptions runner_options(const OptionValues& values) {
   runner.progress = values.count("quiet") == 0;
   runner.pauses = values.count("pfc") + wants_series(values) != 0;
   if (wants_series(values)) runner.series = series_options(values);
+  runner.latency = values.count("report") != 0;
   EventLogOptions log;
   read_time(values, "from", log.from);
   read_time(values, "until", log.until);
