@@ -45,11 +45,14 @@ void FlowControl::hold(bool waits) {
 }
 
 void FlowControl::signals(const SignalScope& scope, PrioritySet lossless) {
-  if (has_credits()) return;
-  scope.total(
-      "paused", Unit::kPicoseconds,
-      "time in which a priority was stopped by the other end; of several the sum",
-      [this](Time at) { return static_cast<std::uint64_t>(listener_.paused_time(at).ps()); });
+  scope.total("paused", Unit::kPicoseconds,
+              "time in which a priority was stopped by the other end, or a lane had no credit; of "
+              "several the sum",
+              [this](Time at) {
+                Time sum;
+                for (std::uint8_t p = 0; p < kPriorities; ++p) sum += stopped(p, at);
+                return static_cast<std::uint64_t>(sum.ps());
+              });
   for_each_priority(lossless, [&](std::uint8_t priority) {
     scope.state("prio" + std::to_string(priority) + "_paused", {"no", "yes"},
                 "whether the other end has stopped this priority",

@@ -42,8 +42,10 @@ class FlowControl {
     return credit_ == nullptr ? listener_.paused() : credit_->stalled();
   }
   /// How long the priority has been paused, or its lane without credit, since the run began.
-  Time stopped(std::uint8_t priority) const {
-    return credit_ == nullptr ? listener_.total_paused(priority) : credit_->total_stalled(priority);
+  Time stopped(std::uint8_t priority) const { return stopped(priority, scheduler_.now()); }
+  Time stopped(std::uint8_t priority, Time at) const {
+    return credit_ == nullptr ? listener_.total_paused(priority, at)
+                              : credit_->total_stalled(priority, at);
   }
   /// Whether a packet that is ready from `ready` on may be sent as far as credits go; if not, its
   /// lane is held up until it may.
@@ -65,8 +67,8 @@ class FlowControl {
     if (waits != waits_) hold(waits);
   }
   void report(const MetricScope& scope) const;
-  /// Of the pauses that are obeyed; of `lossless` priorities also which are paused. InfiniBand's
-  /// lanes have none.
+  /// How long priorities are stopped; of `lossless` ones, which of InfiniBand's links none is, also
+  /// whether they are.
   void signals(const SignalScope& scope, PrioritySet lossless);
 
  private:

@@ -135,7 +135,10 @@ class Waveform(Folder):
                  '"host.C.*", which matches none\n'),
                 (["--vcd", self.out], f"{self.out}: cannot be written: it is a folder\n"),
                 (["--from", "1 us"], "--from and --until go with --log and --vcd\n"),
-                (["--signals", "*"], "--signals goes with --vcd and --csv\n")):
+                (["--signals", "*"],
+                 "--signals goes with --vcd, --csv, --perfetto and --report\n"),
+                (["--vcd", file, "--interval", "1 us"],
+                 "--interval goes with --csv, --perfetto and --report\n")):
             status, _, text = rnicsim("run", "write_8step", "--variant", "base", "-q", *arguments)
             self.assertEqual(status, 2)
             self.assertTrue(text.startswith(line), text)

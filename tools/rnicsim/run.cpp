@@ -47,9 +47,10 @@ OptionList run_options() {
   options.add_options()("until", text()->value_name("TIME"), "of the log and the waveform");
   options.add_options()("watch", "show what ports are doing while the runs go on, on stderr");
   add_recording_options(options);
-  options.add_options()("signals", text()->value_name("GLOB"),
-                        "of --vcd and --csv, only signals whose path matches, e.g. "
-                        "\"host.B.nic0.*\" (default: all)");
+  options.add_options()(
+      "signals", text()->value_name("GLOB"),
+      "of waveforms, time series, charts and counters of traces, only the "
+      "signals whose path matches, e.g. \"host.B.nic0.*\" (rnicsim list signals)");
   options.add_options()("interval", text()->value_name("TIME"),
                         "of time series, e.g. \"1 us\" (default: fits the length of the run)");
   add_file_options(options);
@@ -82,14 +83,12 @@ bool wants_series(const OptionValues& values) {
   return values.count("csv") + values.count("perfetto") + values.count("report") != 0;
 }
 
-/// Of pages and traces all signals are wanted.
 SeriesOptions series_options(const OptionValues& values) {
   SeriesOptions series;
   read_time(values, "interval", series.interval);
   if (values.count("interval") != 0 && series.interval <= Time())
     throw UsageError("--interval: expected a time above zero");
-  const bool all = values.count("perfetto") + values.count("report") != 0;
-  if (values.count("signals") != 0 && !all) series.glob = values["signals"].as<std::string>();
+  if (values.count("signals") != 0) series.glob = values["signals"].as<std::string>();
   return series;
 }
 
@@ -119,8 +118,10 @@ RunnerOptions runner_options(const OptionValues& values) {
   } else if (values.count("from") + values.count("until") != 0 && values.count("vcd") == 0) {
     throw UsageError("--from and --until go with --log and --vcd");
   }
-  if (values.count("signals") != 0 && values.count("vcd") + values.count("csv") == 0)
-    throw UsageError("--signals goes with --vcd and --csv");
+  if (values.count("interval") != 0 && !wants_series(values))
+    throw UsageError("--interval goes with --csv, --perfetto and --report");
+  if (values.count("signals") != 0 && values.count("vcd") == 0 && !wants_series(values))
+    throw UsageError("--signals goes with --vcd, --csv, --perfetto and --report");
   return runner;
 }
 
