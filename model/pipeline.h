@@ -37,6 +37,7 @@ class Pipeline {
     const std::uint64_t edge = clock_.index_at_or_after(until);
     if (edge <= next_edge_) return;
     busy_ += Cycles(edge - next_edge_);
+    states_(clock_.edge(next_edge_), clock_.edge(edge), kBusy);
     next_edge_ = edge;
   }
   /// A fault: nothing enters within [from, until).

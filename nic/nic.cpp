@@ -243,6 +243,7 @@ void Nic::signals(const SignalScope& scope) {
   b.completer.signals(scope.child("completer"));
   b.cqe_writer.signals(scope.child("cqe_writer"));
   b.pcie.signals(scope.child("pcie_endpoint"));
+  b.congestion.signals(scope.child("congestion_control"));
   b.mac_tx.signals(scope.child("port"));
   b.mac_rx.signals(scope.child("port"));
 }

@@ -35,7 +35,28 @@ TimelineRecord record_of(const Parsed& json) {
   json.at("bytes").get_to(record.bytes);
   json.at("work_request").get_to(record.work_request);
   json.at("text").get_to(record.text);
+  const Parsed& detail = json.at("detail");
+  record.detail = {detail[0].get<RecordDetail::Kind>(), detail[1].get<std::string>(),
+                   detail[2].get<std::string>(), detail[3].get<std::uint64_t>(),
+                   detail[4].get<std::uint64_t>()};
   return record;
+}
+
+Bottleneck bottleneck_of(const Parsed& json) {
+  Bottleneck b;
+  json.at("workload").get_to(b.workload);
+  json.at("kind").get_to(b.kind);
+  json.at("resource").get_to(b.resource);
+  json.at("share").get_to(b.part);
+  json.at("text").get_to(b.text);
+  b.span = time_of(json.at("span_ps"));
+  json.at("over_sizes").get_to(b.over_sizes);
+  json.at("next").get_to(b.next);
+  json.at("next_share").get_to(b.next_part);
+  json.at("limit").get_to(b.limit);
+  json.at("count").get_to(b.count);
+  b.each = time_of(json.at("each_ps"));
+  return b;
 }
 
 FlowRecord flow_of(const Parsed& json) {
@@ -175,11 +196,25 @@ std::string run_to_text(const RunResult& result) {
               {"timeline", timeline_to_json(result.timeline)},
               {"metrics", metrics_to_json(result.metrics)},
               {"violations", Json::array()}};
+  for (std::size_t i = 0; i < result.timeline.size(); ++i) {
+    const RecordDetail& d = result.timeline[i].detail;
+    run["timeline"][i]["detail"] = {d.kind, d.what, d.why, d.number, d.misses};
+  }
   for (auto& [path, metric] : run["metrics"].items())
     metric["description"] = result.metrics.at(path).description;
   for (const Violation& violation : result.violations)
     run["violations"].push_back(violation_to_json(violation));
   run["bottlenecks"] = bottlenecks_to_json(result.bottlenecks);
+  for (std::size_t i = 0; i < result.bottlenecks.size(); ++i) {
+    const Bottleneck& b = result.bottlenecks[i];
+    run["bottlenecks"][i].update(Json{{"span_ps", b.span.ps()},
+                                      {"over_sizes", b.over_sizes},
+                                      {"next", b.next},
+                                      {"next_share", b.next_part},
+                                      {"limit", b.limit},
+                                      {"count", b.count},
+                                      {"each_ps", b.each.ps()}});
+  }
   run["notes"] = result.notes;
   run["flows"] = flows_to_json(result.flows);
   for (std::size_t i = 0; i < result.flows.size(); ++i) {
@@ -209,11 +244,7 @@ RunResult run_from_text(const std::string& text) {
     result.violations.push_back(
         {violation.at("kind").get<std::string>(), violation.at("where").get<std::string>(),
          time_of(violation.at("when_ps")), violation.at("text").get<std::string>()});
-  for (const Parsed& b : run.at("bottlenecks"))
-    result.bottlenecks.push_back({b.at("workload").get<std::string>(),
-                                  b.at("kind").get<std::string>(),
-                                  b.at("resource").get<std::string>(), b.at("share").get<double>(),
-                                  b.at("text").get<std::string>()});
+  for (const Parsed& b : run.at("bottlenecks")) result.bottlenecks.push_back(bottleneck_of(b));
   run.at("notes").get_to(result.notes);
   for (const Parsed& flow : run.at("flows")) result.flows.push_back(flow_of(flow));
   result.latency = latency_of_json(run.at("latency"));

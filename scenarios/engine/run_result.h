@@ -15,6 +15,35 @@
 
 namespace rnicsim {
 
+/// What a record's text says beside the other fields, for those who say it in another language.
+struct RecordDetail {
+  enum class Kind : std::uint8_t {
+    kNone,
+    // Of a fault, what it is.
+    kPacketLost,
+    kPacketDamaged,
+    kPacketDuplicated,
+    kPacketDelayed,
+    kPacketHeldBack,
+    kSegmentAgain,
+    kConnectionFailed,
+    kResetSent,
+    kAccessRefused,
+    kNakSent,
+    kPageAbsent,
+    kPagesBrought,
+    kKeyOperationRefused,
+    kQueuePairFailed,
+    kErrorPolled,
+    kMoreFaults,
+  };
+  Kind kind = Kind::kNone;
+  std::string what = {};     ///< the packet, the connection, the state; of packets the operation
+  std::string why = {};      ///< status, refusal, ...
+  std::uint64_t number = 0;  ///< pages, a queue pair, faults that are not shown
+  std::uint64_t misses = 0;  ///< of many, those that waited for a table
+};
+
 /// One thing that happened, or the first to the last of many alike.
 struct TimelineRecord {
   int step = 0;      ///< 1 to 8 of a one-sided WRITE; 9: completion; 0: a fault
@@ -31,6 +60,7 @@ struct TimelineRecord {
   std::uint64_t bytes = 0;
   std::uint64_t work_request = 0;  ///< 0: none
   std::string text;                ///< one line for people
+  RecordDetail detail = {};        ///< no part of the document
 };
 
 struct Metric {
@@ -74,7 +104,7 @@ struct PauseRecord {
   std::uint32_t port = 0;
   std::uint8_t priority = 0;
   bool paused = false;
-  std::string where;  ///< "host.A.nic0", "fabric.leaf0.port3"
+  std::string where{};  ///< "host.A.nic0", "fabric.leaf0.port3"
 };
 
 /// What limited a workload (scenarios/engine/bottleneck).
@@ -87,6 +117,15 @@ struct Bottleneck {
   std::string resource;  ///< path of the metric that says so
   double part = 0;
   std::string text;  ///< one sentence for people
+  // What it says beside that, for those who say it in another language; no part of the document.
+  Time span = {};           ///< of which `part` is a share
+  bool over_sizes = false;  ///< it is of all sizes of a perftest together
+  std::string next =
+      {};  ///< path of the resource that comes next; of `latency` to `none`: the first
+  double next_part = 0;
+  std::uint64_t limit = 0;  ///< messages that may be under way at once
+  std::uint64_t count = 0;  ///< messages that were; turns that waited; notifications
+  Time each = {};           ///< a message's latency
 };
 
 struct RunResult {

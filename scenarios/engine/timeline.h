@@ -70,8 +70,9 @@ class Timeline : public ProbeSink {
   void on_wire(const ProbeRecord& r, Tracked& tracked);
   void fault(const ProbeRecord& r);
   void fault_of_tcp(const ProbeRecord& r);
+  void fault_on_link(const ProbeRecord& r);
   void add_fault(const ProbeRecord& r, const std::string& where, const char* lane,
-                 const char* block, const std::string& text);
+                 const char* block, const std::string& text, RecordDetail detail);
   const std::string& host(const ProbeRecord& r) const { return components_[r.component].host; }
   bool at_home(const ProbeRecord& r) const;
   bool of_home_host(const ProbeRecord& r) const;

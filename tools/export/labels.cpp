@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tools/export/record_text.h"
+
 namespace rnicsim {
 namespace {
 
@@ -46,6 +48,14 @@ constexpr Words kLabels[] = {
     {"on its way to: {}", "次への移動：{}"},
     {"the other packets follow", "残りのパケットが続く"},
     {"the whole message", "メッセージ全体"},
+    {"at least {}", "{} 以上"},
+    {"at most {}", "{} 以下"},
+    {"{} to {}", "{} ～ {}"},
+    {"expectation failed: {}: expected {}, found {}", "期待値に不合格：{}：期待 {}、測定 {}"},
+    {"expectation no longer missed: {}: expected {}, found {}",
+     "外れるはずの期待値に合格：{}：期待 {}、測定 {}"},
+    {"{} at {}, {}: {}", "{}：{}、{}：{}"},
+    {"scenario or default", "シナリオまたは既定値"},
 };
 
 constexpr Named kLanes[] = {
@@ -71,7 +81,7 @@ constexpr Step kSteps[] = {
 constexpr Part kParts[] = {
     {1, "start", {"application starts", "アプリ起動"}},
     {2, "pin", {"pins every page", "全ページをピン留め"}},
-    {2, "table", {"builds the address table", "アドレス変換表を作成"}},
+    {2, "table", {"builds the address table", "変換テーブルを作成"}},
     {2, "key", {"issues lkey and rkey", "lkey と rkey を発行"}},
     {3, "connect", {"TCP connects: SYN, SYN+ACK, ACK", "TCP 接続：SYN, SYN+ACK, ACK"}},
     {3, "send", {"sends: system call, copy, segment", "送信：システムコール、コピー"}},
@@ -115,6 +125,21 @@ constexpr Part kParts[] = {
     {9, "receive woken", {"receiver wakes", "受信側が起床"}},
     {9, "copy", {"CPU copies to the program", "CPU がプログラムへコピー"}},
     {9, "return", {"receive returns", "receive が戻る"}},
+};
+
+constexpr Named kViolations[] = {
+    {"lossless_drop", {"", "ロスレス優先度のパケット廃棄"}},
+    {"deadlock", {"", "デッドロック"}},
+    {"pause_storm", {"", "ポーズストーム"}},
+    {"unfinished_flow", {"", "終わらなかった通信"}},
+    {"conservation", {"", "収支の不一致"}},
+    {"data_mismatch", {"", "データの不一致"}},
+    {"psn_sequence", {"", "PSN の順序"}},
+    {"completion", {"", "完了の誤り"}},
+    {"not_routable", {"", "ルーティング不能"}},
+    {"pfc_missing", {"", "PFC の設定漏れ"}},
+    {"dma_error", {"", "DMA の誤り"}},
+    {"fault", {"", "シミュレーションの停止"}},
 };
 
 /// In the order of Stage.
@@ -186,7 +211,10 @@ constexpr Named kPageWords[] = {
       "a double click shows all of it again.",
       "最も大きくなった信号を表示。ほかの信号は検索で選択。グラフ上のドラッグで時間方向に拡大、"
       "ダブルクリックで全体に戻る。"}},
-    {"over_time_throughput", {"Throughput", "スループット"}},
+    {"over_time_throughput", {"Throughput of ports", "ポートのスループット"}},
+    {"over_time_congestion",
+     {"Lowest rates that congestion control allows", "輻輳制御が許す最低レート"}},
+    {"over_time_buses", {"PCIe and memory bus", "PCIe とメモリバス"}},
     {"over_time_utilisation", {"Utilisation, share of pauses", "使用率とポーズの割合"}},
     {"over_time_bytes", {"Buffers and queues", "バッファとキュー"}},
     {"over_time_entries", {"Queues, requests under way", "キューと処理中の要求"}},
@@ -224,22 +252,17 @@ const char* in(const Words& words, Language language) {
   return words[static_cast<std::size_t>(language)];
 }
 
-constexpr Named kLanguages[] = {{"en", {}}, {"ja", {}}};
-
 }  // namespace
-
-std::optional<Language> language_of_name(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kLanguages); ++i)
-    if (name == kLanguages[i].name) return static_cast<Language>(i);
-  return std::nullopt;
-}
-
-const char* name_of(Language language) {
-  return kLanguages[static_cast<std::size_t>(language)].name;
-}
 
 const char* label(Label which, Language language) {
   return in(kLabels[static_cast<std::size_t>(which)], language);
+}
+
+std::string violation_label(const std::string& kind, Language language) {
+  const auto* const found = std::find_if(std::begin(kViolations), std::end(kViolations),
+                                         [&](const Named& n) { return kind == n.name; });
+  if (language == Language::kEnglish || found == std::end(kViolations)) return kind;
+  return fmt::format("{}（{}）", in(found->words, language), kind);
 }
 
 std::vector<std::pair<std::string, std::string>> page_words(Language language) {
@@ -268,7 +291,8 @@ const char* stage_label(Stage stage, Language language) {
 std::string part_label(const TimelineRecord& record, Language language) {
   for (const Part& part : kParts)
     if (part.step == record.step && record.part == part.part) return in(part.words, language);
-  return record.text.substr(0, record.text.find(';'));
+  const std::string text = record_text(record, language);
+  return text.substr(0, text.find(';'));
 }
 
 }  // namespace rnicsim

@@ -43,19 +43,39 @@ void add_curve(Group& group, const TimeSeries& series, const TimeSeries::Column&
   group.curves.push_back(std::move(curve));
 }
 
+const char* group_of(const TimeSeries::Column& column) {
+  switch (TimeSeries::shown_unit(column)) {
+    case Unit::kBitsPerSecond:
+      if (column.path.find(".congestion_control.") != std::string::npos) return "congestion";
+      return column.path.find(".port") != std::string::npos ? "throughput" : "buses";
+    case Unit::kRatio:
+      return "utilisation";
+    case Unit::kBytes:
+      return "bytes";
+    case Unit::kPerSecond:
+      return "rates";
+    default:
+      return "entries";
+  }
+}
+
 std::vector<Group> groups_of(const TimeSeries& series) {
   std::vector<Group> groups = {{"throughput", Unit::kBitsPerSecond, {}},
+                               {"congestion", Unit::kBitsPerSecond, {}},
+                               {"buses", Unit::kBitsPerSecond, {}},
                                {"utilisation", Unit::kRatio, {}},
                                {"bytes", Unit::kBytes, {}},
                                {"entries", Unit::kCount, {}},
                                {"rates", Unit::kPerSecond, {}}};
   for (const TimeSeries::Column& column : series.columns) {
     if (column.values.empty()) continue;
-    const Unit unit = TimeSeries::shown_unit(column);
-    for (Group& group : groups)
-      if (group.unit == unit) add_curve(group, series, column);
-    if (unit == Unit::kBitsPerSecond && column.limit != 0)
-      add_curve(groups[1], series, column, static_cast<double>(column.limit));
+    const std::string key = group_of(column);
+    for (Group& group : groups) {
+      if (group.key == key) add_curve(group, series, column);
+      if (group.unit == Unit::kRatio && group.key != key && column.limit != 0 &&
+          column.kind == SignalKind::kTotal)
+        add_curve(group, series, column, static_cast<double>(column.limit));
+    }
   }
   for (Group& group : groups)
     std::stable_sort(group.curves.begin(), group.curves.end(),

@@ -9,10 +9,10 @@
 
 namespace rnicsim {
 
-/// {"interval_ps", "end_ps", "groups": [{"key", "unit", "left_out", "columns": [{"path", "values",
-/// "limit", "description"}]}], "pauses": [{"where", "intervals": [[begin_ps, end_ps]],
-/// "left_out"}]} Keys of groups: throughput, utilisation, bytes, entries, rates. Pauses: those who
-/// were paused longest first.
+/// interval_ps and end_ps of the run; `groups` of columns (path, description, limit, values) in one
+/// unit, `key`ed throughput (of ports), congestion, buses, utilisation, bytes, entries and rates;
+/// `pauses`: by port and priority, those that were stopped longest first, intervals of [begin_ps,
+/// end_ps]. `left_out` says how many more there are.
 nlohmann::ordered_json over_time(const RunResult& result);
 
 }  // namespace rnicsim

@@ -21,5 +21,7 @@ std::string page_style();
 std::string page_script();
 std::string chart_library();
 std::string chart_licence();
+/// tools/export/labels_ja.txt.
+std::string japanese_descriptions();
 
 }  // namespace rnicsim

@@ -77,7 +77,7 @@ function redraw(canvas) {
   if (charts.has(canvas)) charts.get(canvas).destroy();
   Chart.defaults.color = styleOf("--soft");
   Chart.defaults.borderColor = styleOf("--line");
-  Chart.defaults.font.family = "system-ui, sans-serif";
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   const config = drawn.get(canvas)();
   Object.assign(config.options.scales.x, ranges.get(canvas));
   charts.set(canvas, new Chart(canvas, config));
