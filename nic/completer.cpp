@@ -86,7 +86,8 @@ void Completer::serve() {
     if (!w_.contexts.in_range(qpn.value())) {
       ++unexpected_;
     } else {
-      abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Completer::serve>(this));
+      abi::QpContext* context = w_.contexts.lookup(qpn.value(), call<&Completer::serve>(this),
+                                                   front.packet->work_request);
       if (context == nullptr) {
         if (context_since_ == Time::never()) context_since_ = w_.scheduler.now();
         return;

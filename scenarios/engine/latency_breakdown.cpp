@@ -13,6 +13,7 @@ namespace rnicsim {
 namespace {
 
 constexpr std::size_t kLeastOfWorkload = 200;
+constexpr std::size_t kMostMissesOfNic = 256;
 constexpr std::uint32_t kNoHost = ~std::uint32_t{0};
 
 Time at_ps(std::uint64_t ps) { return Time::ps(static_cast<std::int64_t>(ps)); }
@@ -33,6 +34,7 @@ LatencyBreakdown::LatencyBreakdown(Wiring wiring) : w_(std::move(wiring)) {
     if (component.nic) {
       host_of_nic_.resize(std::max<std::size_t>(host_of_nic_.size(), *component.nic + 1U), kNoHost);
       host_of_nic_[*component.nic] = host;
+      in_order_.resize(host_of_nic_.size());
     }
   }
   const std::size_t workloads = w_.workloads.size();
@@ -140,38 +142,61 @@ void LatencyBreakdown::of_queue_pair(const ProbeRecord& r) {
 
 /// One doorbell for all that have been posted since the one before.
 void LatencyBreakdown::rung(const ProbeRecord& r) {
-  for_each_message(queue_pair(r), [&](Message& message) {
+  QueuePair* const qp = queue_pair(r);
+  if (qp == nullptr) return;
+  for (std::size_t i = qp->messages.size(); i-- != 0;) {
+    Message& message = messages_.at(qp->messages[i]);
     if (std::exchange(message.rung, true)) return;
     message.path.spend(Stage::kPosting, at_ps(r.a));
     message.path.spend(Stage::kDoorbell, r.time);
-  });
+  }
 }
 
 void LatencyBreakdown::doorbell_arrived(const ProbeRecord& r) {
   const std::optional<std::uint16_t> nic = w_.components[r.component].nic;
-  QueuePair* qp = nic ? queue_pair(*nic, static_cast<std::uint32_t>(r.a)) : nullptr;
-  bool is_first = true;
-  bool behind = false;
-  for_each_message(qp, [&](Message& message) {
-    if (!message.rung || std::exchange(message.arrived, true) || message.fetched) return;
-    if (std::exchange(is_first, false)) {
-      const std::uint32_t before = message.path.id().index() - 1;
-      behind = before != qp->last_fetched;
-    }
-    message.behind = behind;
+  QueuePair* const qp = nic ? queue_pair(*nic, static_cast<std::uint32_t>(r.a)) : nullptr;
+  if (qp == nullptr) return;
+  std::size_t first = qp->messages.size();
+  while (first != 0 && !messages_.at(qp->messages[first - 1]).arrived) --first;
+  for (std::size_t i = first; i != qp->messages.size(); ++i) {
+    Message& message = messages_.at(qp->messages[i]);
+    if (!message.rung || message.fetched) continue;
+    message.arrived = true;
+    message.behind = WorkRequestId(qp->messages[first]).index() - 1 != qp->last_fetched;
     message.path.wait(Stage::kDoorbell, r.time);
-  });
+  }
 }
 
 /// Whoever missed it: all messages of the queue pair that wait for something wait for that.
 void LatencyBreakdown::context_fetched(const ProbeRecord& r) {
   const std::optional<std::uint16_t> nic = w_.components[r.component].nic;
   QueuePair* qp = nullptr;
-  if (r.work_request)
+  if (r.work_request) {
+    InOrder& of_nic = in_order_[nic.value()];
+    std::deque<ContextMiss>& list = at_home(r) ? of_nic.answers : of_nic.requests;
+    if (list.size() == kMostMissesOfNic) list.pop_front();
+    list.push_back({at_ps(r.a), r.time});
     qp = queue_pair(r);
-  else if (nic)
+  } else if (nic) {
     qp = queue_pair(*nic, static_cast<std::uint32_t>(r.b));
+  }
   for_each_message(qp, [&](Message& message) { message.path.missed_context(at_ps(r.a), r.time); });
+}
+
+/// A packet has come to the NIC of the record and was taken from its queue at `until`.
+void LatencyBreakdown::wait_in_order(const ProbeRecord& r, MessagePath& path, Stage stage,
+                                     Time until) const {
+  const InOrder& of_nic = in_order_[w_.components[r.component].nic.value()];
+  const std::deque<ContextMiss>& list = at_home(r) ? of_nic.answers : of_nic.requests;
+  const Time since = path.followed_until();
+  std::size_t first = list.size();
+  while (first != 0 && list[first - 1].until > since) --first;
+  for (; first != list.size(); ++first) {
+    if (list[first].since >= until) continue;
+    path.go_on(stage, list[first].since);
+    path.go_on(Stage::kContextMiss, std::min(list[first].until, until));
+  }
+  path.go_on(stage, until);
 }
 
 void LatencyBreakdown::of_sender(const ProbeRecord& r, Message& message) {
@@ -207,7 +232,8 @@ void LatencyBreakdown::of_sender(const ProbeRecord& r, Message& message) {
 /// By DMA, or from the doorbell itself.
 void LatencyBreakdown::fetched(const ProbeRecord& r, Message& message) {
   const QueuePair* qp = queue_pair(r);
-  const Stage before = message.behind ? Stage::kTurn : Stage::kDoorbell;
+  Stage before = message.behind ? Stage::kTurn : Stage::kDoorbell;
+  if (message.fetched) before = Stage::kSentAgain;  // it had been forgotten
   if (qp->fetch_end == r.time) {
     message.path.wait(before, qp->fetch_begin);
     message.path.wait(Stage::kWqeFetch, r.time);
@@ -292,7 +318,7 @@ void LatencyBreakdown::of_receiver(const ProbeRecord& r, Message& message) {
   if (r.packet != 0 && r.packet == path.acknowledgement()) {
     if (r.kind == ProbeKind::kPacketReceived) path.go_on(Stage::kAck, r.time);
     if (r.kind == ProbeKind::kAckReceived || r.kind == ProbeKind::kAnswerReceived)
-      path.go_on(Stage::kAck, r.time, true);
+      wait_in_order(r, path, Stage::kAck, r.time);
     if (r.kind == ProbeKind::kPayloadWriteStart) {
       message.writes = true;
       path.go_on(Stage::kKeyCheck, r.time);
@@ -308,12 +334,12 @@ void LatencyBreakdown::of_receiver(const ProbeRecord& r, Message& message) {
       return path.go_on(Stage::kPropagation, r.time);
     case ProbeKind::kKeyChecked:
     case ProbeKind::kTranslated:
-      path.go_on(Stage::kRxPipeline, at_ps(r.a), true);
+      wait_in_order(r, path, Stage::kRxPipeline, at_ps(r.a));
       return path.go_on(
           r.kind == ProbeKind::kTranslated && r.b != 0 ? Stage::kTranslationMiss : Stage::kKeyCheck,
           r.time);
     case ProbeKind::kAnswerReceived:
-      return path.go_on(Stage::kRxPipeline, r.time, true);
+      return wait_in_order(r, path, Stage::kRxPipeline, r.time);
     case ProbeKind::kTranslationMissed:
       path.go_on(Stage::kKeyCheck, at_ps(r.a));
       return path.go_on(Stage::kTranslationMiss, r.time);

@@ -11,9 +11,10 @@
 //   far NIC  rx_pipeline, key_check, dma_write until the data are handed to PCIe
 //   back     ack until the requester has taken it, cqe, polling; of a READ the answers' way, whose
 //            data come by dma_read at the far NIC and go by dma_write at home
-// A miss of the queue pair's context is taken out of doorbell, turn, rx_pipeline, ack and cqe; a
-// miss of a translation is all of that packet's translation. Where a queue before the requester
-// (turn) is long because its port is stopped, that is pause.
+// A miss of the queue pair's context is taken out of doorbell, turn, ack and cqe, and out of
+// rx_pipeline and ack that of any, as what comes to a NIC is taken in order; a miss of a
+// translation is all of that packet's translation, but who waits behind it waits for its turn.
+// Where a queue before the requester (turn) is long because its port is stopped, that is pause.
 //
 // Follows at most kMostMessages, every second, fourth, ... if there are more (latency_samples).
 // Of operations on keys all in the NIC is turn or cqe; an atomic's execution is dma_write.
@@ -30,6 +31,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <string>
 #include <unordered_map>
@@ -101,6 +103,7 @@ class LatencyBreakdown : public ProbeSink {
   void rung(const ProbeRecord& r);
   void doorbell_arrived(const ProbeRecord& r);
   void context_fetched(const ProbeRecord& r);
+  void wait_in_order(const ProbeRecord& r, MessagePath& path, Stage stage, Time until) const;
   void of_sender(const ProbeRecord& r, Message& message);
   void fetched(const ProbeRecord& r, Message& message);
   void cut(const ProbeRecord& r, Message& message);
@@ -119,6 +122,16 @@ class LatencyBreakdown : public ProbeSink {
   std::vector<std::uint32_t> host_of_component_;  ///< likewise
   std::unordered_map<std::uint64_t, Message> messages_;
   std::unordered_map<std::uint64_t, QueuePair> queue_pairs_;
+  /// By NIC, of requests and of what answers them: when the oldest waited for its context.
+  struct ContextMiss {
+    Time since;
+    Time until;
+  };
+  struct InOrder {
+    std::deque<ContextMiss> requests;
+    std::deque<ContextMiss> answers;
+  };
+  std::vector<InOrder> in_order_;
   std::vector<LatencySamples> samples_;
   std::vector<std::vector<MessageTimes>> shown_;
 };

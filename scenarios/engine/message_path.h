@@ -77,9 +77,9 @@ class MessagePath {
   bool is_answer() const { return answer_; }
 
   /// That packet, or its acknowledgement, goes on.
-  void go_on(Stage stage, Time until, bool waits = false) {
-    ahead_.push_back({stage, until, waits});
-  }
+  void go_on(Stage stage, Time until) { ahead_.push_back({stage, until, false}); }
+  /// Until when it has been followed.
+  Time followed_until() const { return ahead_.empty() ? cursor() : ahead_.back().until; }
   void acknowledge(Time until) {
     go_on(Stage::kAck, until);
     acknowledged_ = true;

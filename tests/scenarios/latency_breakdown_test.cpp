@@ -94,7 +94,11 @@ TEST_CASE("every picosecond of a WRITE of 64 KiB goes to one stage, from its pos
   const Broken run(text_of_scenario("write_8step"));
   REQUIRE(run.latency.shown.size() == 1);
   const MessageTimes& message = run.latency.shown.front();
-  CHECK(stages(message) == Lines{});
+  CHECK(stages(message) == Lines{"posting 32000", "doorbell 219239", "wqe_fetch 512600",
+                                 "turn 189900", "translation_miss 1057500", "dma_read 817402",
+                                 "tx_pipeline 20098", "serialisation 5348160", "propagation 15000",
+                                 "rx_pipeline 206840", "key_check 10000", "dma_write 850134",
+                                 "ack 94866", "cqe 532600", "polling 295661"});
   CHECK(message.bytes == 65536);
   Time begin;
   Time end;
@@ -159,24 +163,35 @@ TEST_CASE("where a switch's port is shared by eight and nobody is paused, its qu
 TEST_CASE("where that port has much more to send, its senders are paused, and that takes most") {
   const Broken run(text_of_scenario("incast"));
   CHECK(run.most() == "pause");
-  CHECK(run.stage(Stage::kPause).share > 0.5);
+  CHECK(run.stage(Stage::kPause).share > 0.4);
   CHECK(run.stage(Stage::kSwitchQueue).messages == run.latency.messages);
   CHECK(run.latency.messages == 32);
 }
 
 TEST_CASE("of a READ the answers' way follows the request's, and there is no acknowledgement") {
   const Broken run(two_hosts(R"("size": "4 KiB", "count": 1, "operation": "read")"));
-  CHECK(stages(run.latency.shown.front()) == Lines{});
+  CHECK(stages(run.latency.shown.front()) ==
+        Lines{"posting 32000", "doorbell 219068", "wqe_fetch 512600", "turn 244900",
+              "translation_miss 1530000", "dma_read 817402", "tx_pipeline 20000",
+              "serialisation 340480", "propagation 30000", "rx_pipeline 257118", "key_check 327500",
+              "dma_write 315216", "cqe 534884", "polling 290832"});
 }
 
 TEST_CASE("of an atomic the answer is what comes back") {
   const Broken run(two_hosts(R"("size": "8 B", "count": 1, "operation": "fetch_add")"));
-  CHECK(stages(run.latency.shown.front()) == Lines{});
+  CHECK(stages(run.latency.shown.front()) ==
+        Lines{"posting 32000", "doorbell 219068", "wqe_fetch 512600", "turn 189900",
+              "tx_pipeline 20000", "serialisation 7840", "propagation 15000", "rx_pipeline 207160",
+              "key_check 1332500", "dma_write 1092252", "ack 72500", "cqe 532848",
+              "polling 288332"});
 }
 
 TEST_CASE("who writes unreliably waits for nothing beyond its port") {
   const Broken run(two_hosts(R"("size": "4 KiB", "count": 1, "transport": "uc")"));
-  CHECK(stages(run.latency.shown.front()) == Lines{});
+  CHECK(stages(run.latency.shown.front()) ==
+        Lines{"posting 32000", "doorbell 219068", "wqe_fetch 512600", "turn 189900",
+              "translation_miss 1057500", "dma_read 817402", "tx_pipeline 20098", "cqe 532600",
+              "polling 290832"});
 }
 
 TEST_CASE("a work request without an entry of its own ends with that of a later one") {
@@ -195,4 +210,5 @@ TEST_CASE("of a message that is lost, the time until it is sent again is a stage
               {"kind": "drop", "direction": "forward", "every": 8}]}}, )"));
   CHECK(run.most() == "sent_again");
   CHECK(run.stage(Stage::kSentAgain).messages == 1);
+  CHECK(run.stage(Stage::kSentAgain).max > Time::ms(60));  // ack_timeout
 }
