@@ -19,7 +19,7 @@
 namespace rnicsim {
 
 struct SimulationJob {
-  std::string name;  ///< for messages
+  std::string name;  ///< for messages; empty: they go without
   const Scenario* scenario = nullptr;
   std::optional<CaptureOptions> capture = std::nullopt;
 };
