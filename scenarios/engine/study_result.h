@@ -43,6 +43,7 @@ class StudyCollector {
 
   /// `row` has everything but values and, unless the point could not be read, error.
   void add(StudyRow row, const PointOutcome& outcome);
+  std::size_t failed() const { return failed_; }  ///< rows with an error
   /// Throws ConfigError for a metric that no run has, though some came to their end.
   StudyResult finish();
 
@@ -54,6 +55,7 @@ class StudyCollector {
   StudyResult result_;
   std::vector<bool> known_;  ///< one a metric
   bool any_run_ = false;
+  std::size_t failed_ = 0;
 };
 
 }  // namespace rnicsim
