@@ -50,6 +50,7 @@ Egress::Egress(const Wiring& w, const EgressConfig& config)
 
 void Egress::enqueue(PacketRef packet, Time ready) {
   const std::uint8_t priority = packet->priority;
+  if (probe.on()) packet->stopped_before = flow_control_.stopped(priority);
   packet->head = ready;  // what it was at the ingress is of no more use
   nonempty_ = static_cast<PrioritySet>(nonempty_ | priority_bit(priority));
   queues_[priority].push(std::move(packet));
@@ -135,21 +136,43 @@ void Egress::add_telemetry(Packet& packet) const {
 void Egress::put_on_wire(PacketRef packet, Time ready) {
   const Time begin = std::max({ready, scheduler_.now(), wire_.free_at()});
   const Time end = wire_.send(begin, packet->wire_bytes());
+  if (probe.on() && packet->kind == FrameKind::kData) tell(*packet, ready, begin, end - gap_);
   packet->head = begin + preamble_;
   packet->tail = end - gap_;
   ++packets_;
   bytes_ += packet->frame_bytes();
   busy_ += end - begin;
+  on_wire_(begin, end, 1);
   sending_ = true;
   scheduler_.at(end, call<&Egress::sent>(this));
   tap(*packet, packet->tail, PacketDirection::kOutbound);
   link_->receive(std::move(packet));
 }
 
+/// To observers. `packet` still says when it came. What it waited while its priority was stopped
+/// counts from its arrival in the queue: some of that may have passed in the pipeline.
+void Egress::tell(const Packet& packet, Time ready, Time begin, Time last_bit) const {
+  const Time stopped = flow_control_.stopped(packet.priority) - packet.stopped_before;
+  probe(begin, ProbeKind::kPacketStarts, packet.work_request, packet.id,
+        static_cast<std::uint64_t>(ready.ps()),
+        static_cast<std::uint64_t>(std::min(stopped, begin - ready).ps()), packet.tcp_mark());
+  probe(last_bit, ProbeKind::kPacketForwarded, packet.work_request, packet.id,
+        static_cast<std::uint64_t>(packet.tail.ps()), packet.frame_bytes().count(),
+        packet.tcp_mark());
+}
+
 void Egress::sent() {
   sending_ = false;
   if (releases_) owner_.left(port_, leaving_ingress_, leaving_priority_, leaving_bytes_);
   go();
+}
+
+void Egress::signals(const SignalScope& scope, PrioritySet lossless) {
+  scope.reported("tx", {"idle", "sending"}, "whether a frame is on the wire", on_wire_);
+  scope.total(
+      "tx_bytes", Unit::kBytes, "frames sent, with FCS", [this] { return bytes_.count(); },
+      byte_time().bits_per_second());
+  flow_control_.signals(scope, lossless);
 }
 
 void Egress::report(const MetricScope& scope) const {

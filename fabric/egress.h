@@ -24,8 +24,10 @@
 #include "model/packet.h"
 #include "model/packet_tap.h"
 #include "model/priority_arbiter.h"
+#include "model/probe.h"
 #include "model/random.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -101,8 +103,10 @@ class Egress {
   /// Something may start.
   void go();
 
+  Probe probe;
   PacketTapPoint tap;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope, PrioritySet lossless);
 
  private:
   void sent();
@@ -112,6 +116,7 @@ class Egress {
   void put_on_wire(PacketRef packet, Time ready);
   void mark(Packet& packet, std::uint8_t priority);
   void add_telemetry(Packet& packet) const;
+  void tell(const Packet& packet, Time ready, Time begin, Time last_bit) const;
 
   // What every packet touches.
   Scheduler& scheduler_;
@@ -142,6 +147,7 @@ class Egress {
   Random& random_;
   FlowControl flow_control_;
   std::uint8_t rate_class_;
+  StateReport on_wire_;
 };
 
 }  // namespace rnicsim

@@ -207,6 +207,12 @@ void Fabric::attach(ProbeSink* sink, const std::vector<std::uint32_t>& nics,
   }
 }
 
+void Fabric::attach_switches(ProbeSink* sink, std::uint32_t first_switch) {
+  for (std::size_t i = 0; i < switches_.size(); ++i)
+    for (std::uint16_t port = 0; port < switches_[i]->ports(); ++port)
+      switches_[i]->egress(port).probe.attach(sink, first_switch + static_cast<std::uint32_t>(i));
+}
+
 std::uint32_t Fabric::tap_number(PortRef port) const {
   if (is_nic(port)) return port.node;
   std::uint32_t number = topology_.end_points() + port.port;
@@ -351,6 +357,12 @@ std::vector<PauseStorm> Fabric::pause_storms() const {
     }
   }
   return storms;
+}
+
+void Fabric::add_signals(Signals& signals) {
+  for (std::size_t i = 0; i < switches_.size(); ++i)
+    switches_[i]->signals(
+        SignalScope(signals, "fabric." + topology_.node(topology_.end_points() + i).name));
 }
 
 void Fabric::report(MetricSink& sink) const {

@@ -28,6 +28,7 @@
 #include "model/pause.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -92,6 +93,8 @@ class Fabric {
   /// Faults of cables: each under the component of the NIC that sends into it, the others under
   /// `first_switch` plus the sending switch's number. `first_nic[n]`: of NIC n.
   void attach(ProbeSink* sink, const std::vector<std::uint32_t>& nics, std::uint32_t first_switch);
+  /// What passes the ports of switches, apart from faults.
+  void attach_switches(ProbeSink* sink, std::uint32_t first_switch);
   /// Packets that faults lose on their way to a NIC, as that NIC's port. With `switches` also what
   /// passes the ports of switches; their numbers follow those of the NICs, switch by switch.
   void attach_tap(PacketTap* tap, bool switches);
@@ -116,6 +119,7 @@ class Fabric {
   /// Ports of switches that were paused for as long as their watchdog looks for.
   std::vector<PauseStorm> pause_storms() const;
   void report(MetricSink& sink) const;
+  void add_signals(Signals& signals);
   /// What entered a cable or a switch and left it nowhere. `sent` and `received` by NIC.
   struct NicTotals {
     Bytes sent, received;

@@ -146,6 +146,14 @@ Bytes SharedBuffer::egress_bytes(std::uint32_t port) const {
   return Bytes(cells * cell_);
 }
 
+void SharedBuffer::signals(const SignalScope& scope) {
+  scope.level("occupancy", Unit::kBytes, "bytes held, in whole cells",
+              [this] { return total_ * cell_; });
+  scope.level(
+      "shared", Unit::kBytes, "of these, of the shared pool", [this] { return shared_ * cell_; },
+      shared_limit_ * cell_);
+}
+
 void SharedBuffer::report(const MetricScope& scope) const {
   scope.bytes("size", Bytes(shared_limit_ * cell_),
               "the shared pool, without reserves and headroom");

@@ -23,6 +23,7 @@
 #include "model/config_reader.h"
 #include "model/metrics.h"
 #include "model/pause_frame.h"
+#include "model/signal.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -101,6 +102,7 @@ class SharedBuffer {
   Bytes threshold(std::uint8_t priority) const;
 
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
   void report_port(const MetricScope& scope, std::uint32_t port) const;
 
  private:

@@ -385,6 +385,19 @@ void Switch::attach_tap(std::uint16_t port, PacketTap* tap, std::uint32_t number
   ports_[port]->egress.tap.attach(tap, number);
 }
 
+void Switch::signals(const SignalScope& scope) {
+  if (!infiniband_) buffer_.signals(scope.child("buffer"));
+  unsigned lossless = 0;
+  for (std::uint8_t p = 0; p < kPriorities; ++p)
+    if (!infiniband_ && buffer_.is_lossless(p)) lossless |= priority_bit(p);
+  for (const auto& port : ports_) {
+    const SignalScope at = scope.child("port" + std::to_string(port->index));
+    at.level("queued", Unit::kBytes, "packets that wait to leave, in whole cells",
+             [this, n = port->index] { return buffer_.egress_bytes(n).count(); });
+    port->egress.signals(at, static_cast<PrioritySet>(lossless));
+  }
+}
+
 void Switch::report(const MetricScope& scope) const {
   if (!infiniband_) buffer_.report(scope.child("buffer"));
   for (const auto& port : ports_) {

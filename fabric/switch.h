@@ -57,6 +57,7 @@
 #include "model/priority_map.h"
 #include "model/random.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 
 namespace rnicsim {
 
@@ -117,6 +118,7 @@ class Switch : public sc_core::sc_module, private Egress::Owner, private StormWa
   PauseSpan pause_storm(std::uint16_t port, std::uint8_t priority) const;
   void attach_tap(std::uint16_t port, PacketTap* tap, std::uint32_t number);
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   struct Port final : PacketSink {

@@ -48,6 +48,8 @@ Time CpuCore::occupy(Time earliest, CpuPlane plane, CpuCategory category, Cycles
   usage_.add(plane, category, duration, cycles);
   busy_ += duration;
   if (plane == CpuPlane::kData) data_work_ += duration;
+  worked_ += duration;
+  if (start > work_end_) stretch_since_ = start;
   work_end_ = end_of(start, duration);
   accounted_ = std::max(accounted_, work_end_);
   return work_end_;
@@ -107,6 +109,14 @@ void CpuCore::note_wanted(const CpuTask& by, Time at) {
 Time CpuCore::busy() {
   account_polling(scheduler_.now());
   return busy_;
+}
+
+void CpuCore::signals(const SignalScope& scope) {
+  scope.total("work", Unit::kPicoseconds, "time in which the core worked, polls left out",
+              [this](Time at) {
+                const Time ahead = work_end_ - std::max(at, stretch_since_);
+                return static_cast<std::uint64_t>((worked_ - std::max(ahead, Time())).ps());
+              });
 }
 
 void CpuCore::report(const MetricScope& scope) {

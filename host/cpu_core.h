@@ -33,6 +33,7 @@
 #include "host/timer_tick.h"
 #include "model/clock.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "model/software_thread.h"
 #include "model/units.h"
 
@@ -71,6 +72,7 @@ class CpuCore {
   Time data_work() const { return data_work_; }
   /// Under `scope` (".cpu.core0"): busy, stalled.other_program, occupancy.max.
   void report(const MetricScope& scope);
+  void signals(const SignalScope& scope);
 
  private:
   friend class CpuTask;
@@ -91,6 +93,8 @@ class CpuCore {
   Time accounted_;  ///< busy time is known up to here
   Time busy_;
   Time data_work_;
+  Time worked_;         ///< both planes, without polls
+  Time stretch_since_;  ///< work is taken without a gap from here to work_end_
   unsigned pollers_[kCpuPlanes] = {};
   Time spun_[kCpuPlanes] = {};  ///< polling that has been accounted
   std::vector<const CpuTask*> tasks_;

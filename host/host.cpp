@@ -90,6 +90,15 @@ void Host::attach(ProbeSink* sink, std::uint32_t first_nic) {
   for (const auto& network : networks_) network->probe().attach(sink, component++);
 }
 
+void Host::signals(const SignalScope& scope) {
+  for (std::size_t i = 0; i < cores_.size(); ++i)
+    cores_[i]->signals(scope.child("cpu").child("core" + std::to_string(i)));
+  memory_.bus().signals(scope.child("memory").child("bus"));
+  if (exerciser_link_ != nullptr) exerciser_link_->signals(scope.child("exerciser").child("pcie"));
+  for (std::size_t i = 0; i < links_.size(); ++i)
+    links_[i]->signals(scope.child("nic" + std::to_string(i)).child("pcie"));
+}
+
 void Host::report(const MetricScope& scope) {
   const MetricScope cpu = scope.child("cpu");
   // Cores first: they bring polls that are still going on into the sums.

@@ -38,6 +38,7 @@
 #include "model/metrics.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 
 namespace rnicsim {
 
@@ -76,6 +77,8 @@ class Host : public sc_core::sc_module {
   /// root_complex (the last only if there is a GPU), nic<n>.pcie, nic<n>.driver, nic<n>.kernel. The
   /// last three are the host's but there is one for each NIC, so they stand under it.
   void report(const MetricScope& scope);
+  /// Likewise.
+  void signals(const SignalScope& scope);
 
  private:
   void route(unsigned nic);

@@ -3,6 +3,14 @@
 
 namespace rnicsim {
 
+void MemoryBus::signals(const SignalScope& scope) const {
+  scope.total("total", Unit::kBytes, "bytes that crossed the memory bus", [this] {
+    std::uint64_t lines = 0;
+    for (const std::uint64_t of_use : lines_) lines += of_use;
+    return lines * kLineBytes;
+  });
+}
+
 void MemoryBus::report(const MetricScope& scope) const {
   scope.bytes("dma_reads", crossed(BusUse::kDmaRead), "bytes that DRAM gave to DMA, in lines");
   scope.bytes("dma_writes", crossed(BusUse::kDmaWrite), "bytes that DRAM took from DMA, in lines");

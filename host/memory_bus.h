@@ -22,6 +22,7 @@
 #include <cstdint>
 
 #include "model/metrics.h"
+#include "model/signal.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -35,6 +36,7 @@ class MemoryBus {
   /// Under `scope` ("host.A.memory.bus"): dma_reads, dma_writes, copy_reads, copy_writes,
   /// write_backs, total.
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope) const;
 
  private:
   static constexpr std::uint64_t kLineBytes = 64;

@@ -66,6 +66,14 @@ void PcieDirection::arm() {
   scheduler_.at(next, call<&PcieDirection::fire>(this, ++generation_));
 }
 
+void PcieDirection::signals(const SignalScope& scope) {
+  scope.total(
+      "bytes", Unit::kBytes, "bytes of TLPs sent", [this] { return arbiter_.bytes().count(); },
+      byte_time().bits_per_second());
+  scope.level("undelivered", Unit::kCount, "transfers queued or on the link",
+              [this] { return undelivered_; });
+}
+
 void PcieDirection::report(const MetricScope& scope) const {
   arbiter_.report(scope);
   replay_.report(scope.child("replay"));

@@ -14,6 +14,7 @@
 #include "host/pcie_train.h"
 #include "model/metrics.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -35,6 +36,7 @@ class PcieDirection {
   Bytes bytes() const { return arbiter_.bytes(); }
   const ByteTime& byte_time() const { return arbiter_.byte_time(); }
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   void queue(unsigned stream, const Train& train);

@@ -337,6 +337,11 @@ void PcieLink::report_link_layer(const MetricScope& scope) const {
   rnicsim::report_link_layer(scope.child("downstream.link_layer"), config_, down_.bytes());
 }
 
+void PcieLink::signals(const SignalScope& scope) {
+  up_.signals(scope.child("upstream"));
+  down_.signals(scope.child("downstream"));
+}
+
 void PcieLink::report(const MetricScope& scope) const {
   up_.report(scope.child("upstream"));
   down_.report(scope.child("downstream"));

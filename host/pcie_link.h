@@ -50,6 +50,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 
 namespace rnicsim {
 
@@ -76,6 +77,7 @@ class PcieLink : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
   /// Nothing is queued, in flight or about to become visible.
   bool idle() const { return free_.size() == transfers_.size() && writes_.idle() && mmio_.idle(); }
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
   /// Besides, what DLLPs and ordered sets take of it: of a link that is itself what is measured.
   void report_link_layer(const MetricScope& scope) const;
 

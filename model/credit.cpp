@@ -157,13 +157,18 @@ void CreditLink::receive(const CreditPacket& packet) {
   go_();
 }
 
+Time CreditLink::total_stalled(std::uint8_t number) const {
+  const Lane& lane = lanes_[number];
+  const bool open = contains(stalled_, number) && scheduler_.now() > lane.since;
+  return lane.total + (open ? scheduler_.now() - lane.since : Time());
+}
+
 void CreditLink::report(const MetricScope& scope) const {
   Time waited;
   for (std::uint8_t number = 0; number < kPriorities; ++number) {
     const Lane& lane = lanes_[number];
     if (lane.most_occupied == 0 && lane.sent == 0 && lane.stalls == 0) continue;
-    const bool open = contains(stalled_, number) && scheduler_.now() > lane.since;
-    const Time total = lane.total + (open ? scheduler_.now() - lane.since : Time());
+    const Time total = total_stalled(number);
     waited += total;
     const MetricScope at = scope.child("vl" + std::to_string(number));
     at.bytes("receive_buffer", lane_buffer(), "room for packets of this virtual lane");

@@ -65,6 +65,8 @@ class CreditLink {
   /// until it may.
   bool offer(std::uint8_t lane, Bytes bytes, Time ready);
   PrioritySet stalled() const { return stalled_; }
+  /// How long the lane has been stalled altogether.
+  Time total_stalled(std::uint8_t lane) const;
   void sent(std::uint8_t lane, Bytes bytes) { lanes_[lane].sent += credit_blocks(bytes); }
 
   // Where they are received

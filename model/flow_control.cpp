@@ -44,6 +44,19 @@ void FlowControl::hold(bool waits) {
     scheduler_.release();
 }
 
+void FlowControl::signals(const SignalScope& scope, PrioritySet lossless) {
+  if (has_credits()) return;
+  scope.total(
+      "paused", Unit::kPicoseconds,
+      "time in which a priority was stopped by the other end; of several the sum",
+      [this](Time at) { return static_cast<std::uint64_t>(listener_.paused_time(at).ps()); });
+  for_each_priority(lossless, [&](std::uint8_t priority) {
+    scope.state("prio" + std::to_string(priority) + "_paused", {"no", "yes"},
+                "whether the other end has stopped this priority",
+                [this, priority] { return std::uint64_t{listener_.is_paused(priority)}; });
+  });
+}
+
 void FlowControl::report(const MetricScope& scope) const {
   requester_.report(scope);
   listener_.report(scope);

@@ -12,6 +12,7 @@
 #include "model/pause.h"
 #include "model/priority_arbiter.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 
 namespace rnicsim {
 
@@ -40,6 +41,10 @@ class FlowControl {
   PrioritySet held_up() const {
     return credit_ == nullptr ? listener_.paused() : credit_->stalled();
   }
+  /// How long the priority has been paused, or its lane without credit, since the run began.
+  Time stopped(std::uint8_t priority) const {
+    return credit_ == nullptr ? listener_.total_paused(priority) : credit_->total_stalled(priority);
+  }
   /// Whether a packet that is ready from `ready` on may be sent as far as credits go; if not, its
   /// lane is held up until it may.
   bool admits(std::uint8_t lane, const Packet& packet, Time ready) {
@@ -60,6 +65,9 @@ class FlowControl {
     if (waits != waits_) hold(waits);
   }
   void report(const MetricScope& scope) const;
+  /// Of the pauses that are obeyed; of `lossless` priorities also which are paused. InfiniBand's
+  /// lanes have none.
+  void signals(const SignalScope& scope, PrioritySet lossless);
 
  private:
   void hold(bool waits);

@@ -141,6 +141,9 @@ class Packet : public PacketFields {
   /// Last bit left the sender's port; of an acknowledgement, that of what it answers: stands for
   /// the table of departures that a NIC keeps by PSN.
   Time departed = Time::never();
+  /// How long its priority had been stopped at the port where it waits, when it came there. Kept
+  /// only for observers.
+  Time stopped_before;
   /// Of in-band telemetry, behind the IP packet; 0: carries none.
   std::uint8_t telemetry_bytes = 0;
 

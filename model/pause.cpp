@@ -249,6 +249,10 @@ void PauseListener::release() {
   if (paused_ != before) resumed_();
 }
 
+Time PauseListener::total_paused(std::uint8_t priority) const {
+  return total_[priority] + (is_paused(priority) ? scheduler_.now() - since_[priority] : Time());
+}
+
 PauseSpan PauseListener::longest(std::uint8_t priority) const {
   const PauseSpan& over = longest_[priority];
   if (!is_paused(priority)) return over;
@@ -288,14 +292,20 @@ void PauseListener::expire(std::uint64_t argument) {
     release();
 }
 
+Time PauseListener::paused_time(Time at) const {
+  Time sum;
+  for (std::uint8_t p = 0; p < kPriorities; ++p)
+    sum += total_[p] + (is_paused(p) ? at - since_[p] : Time());
+  return sum;
+}
+
 void PauseListener::report(const MetricScope& scope) const {
   for (std::uint8_t p = 0; p < kPriorities; ++p) {
     if (frames_[p] == 0) continue;
     const std::string name = "rx_" + class_name(p) + "_pause";
-    const Time open = is_paused(p) ? scheduler_.now() - since_[p] : Time();
     scope.count(name, frames_[p], "pause frames received for this priority, to stop or to go on");
     scope.count(name + "_transition", transitions_[p], "times that this priority was stopped");
-    scope.time(name + "_duration", total_[p] + open, "time in which this priority was stopped");
+    scope.time(name + "_duration", total_paused(p), "time in which this priority was stopped");
     scope.time(name + "_longest", longest(p).lasted, "the longest of these times");
   }
   if (std::any_of(frames_.begin(), frames_.end(), [](std::uint64_t frames) { return frames != 0; }))

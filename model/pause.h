@@ -151,6 +151,8 @@ class PauseListener {
   bool is_paused(std::uint8_t priority) const { return (paused_ >> priority & 1) != 0; }
   /// Since when the class has been paused without a break; never() if it is not.
   Time paused_since(std::uint8_t priority) const { return since_[priority]; }
+  /// How long the class has been paused altogether.
+  Time total_paused(std::uint8_t priority) const;
   Time response_time() const { return response_; }
   /// The longest that the class has been paused without a break.
   PauseSpan longest(std::uint8_t priority) const;
@@ -163,6 +165,8 @@ class PauseListener {
     watchers_[watchers_[0].observer == nullptr ? 0 : 1] = {observer, port};
   }
 
+  /// In which classes were paused up to `at` (>= now); over all of them.
+  Time paused_time(Time at) const;
   void report(const MetricScope& scope) const;
 
  private:

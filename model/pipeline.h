@@ -7,6 +7,7 @@
 #include "model/clock.h"
 #include "model/config_reader.h"
 #include "model/outage.h"
+#include "model/signal.h"
 #include "model/units.h"
 
 namespace rnicsim {
@@ -36,6 +37,7 @@ class Pipeline {
     const std::uint64_t edge = clock_.index_at_or_after(until);
     if (edge <= next_edge_) return;
     busy_ += Cycles(edge - next_edge_);
+    states_(clock_.edge(next_edge_), clock_.edge(edge), kBusy);
     next_edge_ = edge;
   }
   /// A fault: nothing enters within [from, until).
@@ -44,18 +46,32 @@ class Pipeline {
   Time stalled() const { return stalled_; }
   Time blocked() const { return blocked_; }
   std::uint64_t entered() const { return entered_; }
+  /// `name`: of its state, busy while something is inside.
+  void signals(const SignalScope& scope, const char* name = "state") {
+    scope.reported(name, {"idle", "busy", "stalled", "blocked"},
+                   "of its pipeline: nothing inside, work inside, work that waits for its turn to "
+                   "enter, work kept out by a fault",
+                   states_);
+  }
 
  private:
+  enum State : std::uint8_t { kBusy = 1, kStalled, kBlocked };
   std::uint64_t take_edge(Time ready) {
     std::uint64_t edge = clock_.index_at_or_after(ready);
     if (edge < next_edge_) {
       stalled_ += clock_.edge(next_edge_) - clock_.edge(edge);
+      states_(clock_.edge(edge), clock_.edge(next_edge_), kStalled);
       edge = next_edge_;
     }
     const std::uint64_t open = after_outages(edge);
     if (open != edge) {
       blocked_ += clock_.edge(open) - clock_.edge(edge);
+      states_(clock_.edge(edge), clock_.edge(open), kBlocked);
       edge = open;
+    }
+    if (states_.on()) {
+      const Cycles inside = latency_ < interval_ ? interval_ : latency_;
+      states_(clock_.edge(edge), clock_.edge(edge + inside.count()), kBusy);
     }
     next_edge_ = edge + interval_.count();
     busy_ += interval_;
@@ -78,6 +94,7 @@ class Pipeline {
   Time blocked_;
   Outages outages_;
   std::uint64_t entered_ = 0;
+  StateReport states_;
 };
 
 }  // namespace rnicsim

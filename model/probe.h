@@ -30,16 +30,22 @@ enum class ProbeKind : std::uint8_t {
   kDoorbellArrived,   ///< a: qpn, b: producer index
   kWqeFetchStart,     ///< a: bytes asked for; the work request is the first expected
   kWqeFetched,        ///< a: bytes of the message, b: bytes of the WQE
+  kTurn,              ///< a packet is cut. a: entered the pipeline ps, b: priority | kSentAgainBit
   kPayloadReadStart,  ///< a: message offset, b: bytes
   kPayloadReadEnd,    ///< a: begin ps, b: bytes
+  kPacketStarts,      ///< takes the wire, of a NIC or switch. a: ready ps, b: of it stopped, ps
   kPacketSent,        ///< a: first bit ps, b: frame bytes; time: last bit has left
+  // Switches
+  kPacketForwarded,  ///< a: last bit came ps, b: frame bytes; time: last bit has left
   // NIC, receiving side
   kPacketReceived,     ///< a: first bit ps, b: frame bytes
   kKeyChecked,         ///< a: begin ps, b: KeyFault
   kTranslated,         ///< a: begin ps, b: 1 = missed the translation cache
+  kTranslationMissed,  ///< where it is no kTranslated: of READs. a: begin ps, b: bytes
   kPayloadWriteStart,  ///< a: message offset, b: bytes
   kPayloadHanded,      ///< a: begin ps, b: bytes; handed to PCIe in order
   kPayloadLanded,      ///< a: begin ps, b: bytes; visible in host memory (reported by the host)
+  kContextFetched,     ///< a queue pair's, that somebody missed. a: begin ps, b: qpn
   kAckSent,            ///< a: PSN, b: AETH syndrome
   kAckReceived,        ///< a: PSN, b: AETH syndrome
   kAnswerReceived,     ///< READ response or answer to an atomic. a: PSN, b: payload bytes
@@ -84,6 +90,9 @@ enum class ProbeKind : std::uint8_t {
 };
 
 inline constexpr unsigned kProbeKinds = static_cast<unsigned>(ProbeKind::kPacketHeldBack) + 1;
+
+/// Of kTurn: the packet has been sent before.
+inline constexpr std::uint64_t kSentAgainBit = 0x100;
 
 struct ProbeRecord {
   Time time;

@@ -78,6 +78,7 @@ Time Scheduler::limit() const {
 inline void Scheduler::run_first(const TimeWheel::Entry& entry) {
   const Callback callback = entry.callback;
   if ((entry.order & kDaemon) == 0) --live_;
+  if (entry.time > observed_after_) observed_after_ = observer_->before(Time::ps(entry.time)).ps();
   now_ = Time::ps(entry.time);
   wheel_.pop();
   ++callbacks_;

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <exception>
+#include <limits>
 #include <systemc>
 
 #include "model/callback.h"
@@ -30,6 +31,15 @@
 namespace rnicsim {
 
 class SoftwareThread;
+
+/// Looks at the model between instants: never at an instant that is not over.
+class TimeObserver {
+ public:
+  virtual ~TimeObserver() = default;
+  /// Time is about to go on to `next`: what is to be seen holds until then. Returns the time after
+  /// which it wants to be asked again. Must change nothing.
+  virtual Time before(Time next) = 0;
+};
 
 class Scheduler : public sc_core::sc_module {
  public:
@@ -101,6 +111,12 @@ class Scheduler : public sc_core::sc_module {
     poll_ = poll;
     poll_context_ = context;
   }
+  /// Asks `observer` (one a scheduler) the first time that an entry later than `after` is about to
+  /// run, and so on. It is no entry itself, so it changes neither order nor end.
+  void observe(TimeObserver& observer, Time after) {
+    observer_ = &observer;
+    observed_after_ = after.ps();
+  }
 
   std::uint64_t callbacks() const { return callbacks_; }
 
@@ -154,6 +170,8 @@ class Scheduler : public sc_core::sc_module {
   std::exception_ptr failure_;
   bool (*poll_)(void*) = nullptr;
   void* poll_context_ = nullptr;
+  TimeObserver* observer_ = nullptr;
+  std::int64_t observed_after_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace rnicsim

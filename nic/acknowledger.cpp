@@ -96,7 +96,8 @@ void Acknowledger::transmit(const InboundRequest& request, const abi::QpContext&
 
 /// Selective repeat: a NAK for each PSN that the request shows to be missing. False: not yet all.
 bool Acknowledger::name_missing(InboundRequest& request) {
-  const abi::QpContext* context = w_.contexts.lookup(request.qpn().value(), w_.drain);
+  const abi::QpContext* context =
+      w_.contexts.lookup(request.qpn().value(), w_.drain, request.packet->work_request);
   if (context == nullptr) return false;
   const Aeth aeth = Aeth::nak(context->msn, NakCode::kPsnSequenceError);
   for (Hole& missing = request.missing; missing.count != 0; --missing.count, ++missing.first) {

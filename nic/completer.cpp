@@ -274,6 +274,12 @@ void Completer::stop_sending(NicQueuePair& qp, abi::QpContext& context, QpState 
         qp.qpn.value(), static_cast<std::uint64_t>(cause));
 }
 
+void Completer::signals(const SignalScope& scope) {
+  pipeline_.signals(scope);
+  scope.level("waiting", Unit::kCount, "responses that wait for their turn",
+              [this] { return waiting_.size(); });
+}
+
 void Completer::report(const MetricScope& scope) const {
   answers_.report(scope);
   scope.count("lost_answers", answers_.lost() + early_.lost(),

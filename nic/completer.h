@@ -20,6 +20,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/congestion/congestion_unit.h"
 #include "nic/cqe_writer.h"
 #include "nic/early_answers.h"
@@ -102,6 +103,7 @@ class Completer : public ParsedPacketSink {
   /// A fault: takes nothing within [from, until).
   void block(Time from, Time until) { pipeline_.block(from, until); }
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   struct Waiting {

@@ -182,6 +182,13 @@ void CqeWriter::forget(Cqn cqn) {
   if (cqn.value() < rooms_.size()) rooms_[cqn.value()] = {};
 }
 
+void CqeWriter::signals(const SignalScope& scope) {
+  pipeline_.signals(scope);
+  scope.level(
+      "queued", Unit::kCount, "completion entries that wait to be written",
+      [this] { return queue_.size(); }, config_.queue);
+}
+
 void CqeWriter::report(const MetricScope& scope) const {
   scope.count("cqes", written_, "completion entries written");
   scope.count("req_cqe_error", errors_, "of these, with an error status");

@@ -24,6 +24,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/completion_events.h"
 #include "nic/event_queue.h"
 #include "nic/host_table_cache.h"
@@ -72,6 +73,7 @@ class CqeWriter {
 
   Probe probe;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   enum class Stall : std::uint8_t { kNone, kContext, kDoorbellRecord, kEventQueue };

@@ -294,6 +294,13 @@ void Doorbell::send_doorbell(const Write& write) {
   wqe_fetch_.produced(control.qpn, producer);
 }
 
+void Doorbell::signals(const SignalScope& scope) {
+  pipeline_.signals(scope);
+  scope.level(
+      "queued", Unit::kCount, "doorbells that wait to be served", [this] { return fifo_.size(); },
+      config_.depth);
+}
+
 void Doorbell::report(const MetricScope& scope) const {
   scope.count("rung", rung_, "send doorbells that took effect");
   scope.count("blue_flame", blue_flame_, "of these, with a WQE that needed no fetch");

@@ -34,6 +34,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 
 namespace rnicsim {
 
@@ -71,6 +72,7 @@ class Doorbell : public tlm::tlm_fw_transport_if<> {
   bool idle() const { return arriving_.empty() && gathering_ == 0 && fifo_.empty(); }
   Probe probe;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   enum class Register : std::uint8_t {

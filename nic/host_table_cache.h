@@ -8,6 +8,7 @@
 // user's to spend, the look-up itself is a call. On a miss the user is called back to look again:
 // an entry may have been evicted in between, so nobody keeps a pointer past the present callback.
 // Who waits for an entry already, with the same call back, is called back once.
+// Observers are told of each who missed its entry, for how long and for whose work request.
 // Who needs an entry beyond it keeps a copy, and looks again when changes() has moved. Ordering: an
 // entry whose write-back has not been handed to PCIe yet is not fetched again.
 #pragma once
@@ -24,7 +25,9 @@
 #include "model/metrics.h"
 #include "model/pcie_tlp.h"
 #include "model/pipeline.h"
+#include "model/probe.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "model/sparse_array.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/waiters.h"
@@ -84,14 +87,14 @@ class HostTableCache {
       return &values_[*slot].entry;
     }
     ++misses_;
-    wait_for(index, retry, work_request);
+    wait_for({index, retry, work_request, scheduler_.now()});
     return nullptr;
   }
   /// The entry will be looked up soon: fetches it if it is not here. REQUIRES: in_range(index).
   void prefetch(std::uint32_t index) {
     if (directory_.contains(index) || is_awaited(index)) return;
     ++prefetches_;
-    wait_for(index, {}, {});
+    wait_for({index, {}, {}, scheduler_.now()});
   }
   /// The entry if it is cached, without counting or fetching.
   Entry* peek(std::uint32_t index) {
@@ -119,6 +122,12 @@ class HostTableCache {
   /// as good as the entry, whether that is still cached or not.
   std::uint64_t changes() const { return changes_; }
 
+  Probe probe;
+  void signals(const SignalScope& scope) {
+    scope.level(
+        "fetches", Unit::kCount, "fetches outstanding", [this] { return in_flight_; },
+        config_.outstanding_misses);
+  }
   void report(const MetricScope& scope) const {
     scope.count("hits", hits_, "look-ups that found their entry");
     scope.count("misses", misses_, "look-ups that had to wait for a DMA read");
@@ -139,39 +148,55 @@ class HostTableCache {
     Entry entry;
     bool dirty = false;
   };
+  struct Waiting {
+    std::uint32_t index;
+    Callback retry;
+    WorkRequestId work_request;
+    Time since;
+  };
   struct Miss {
     std::uint32_t index = 0;
     bool active = false;
     bool stale = false;  ///< invalidated while in flight: fetch again
     std::vector<Callback> waiters;
+    std::vector<Waiting> observed;  ///< who missed it, for observers
     std::uint8_t bytes[Entry::kBytes];
   };
-  struct Waiting {
-    std::uint32_t index;
-    Callback retry;
-    WorkRequestId work_request;
-  };
 
-  void wait_for(std::uint32_t index, Callback retry, WorkRequestId work_request) {
+  void wait_for(const Waiting& waiting) {
+    const std::uint32_t index = waiting.index;
     if (!in_range(index))
       throw InvariantBroken(name_, scheduler_.now(), "an index beyond the table was looked up");
     for (Miss& miss : misses_in_flight_) {
       if (miss.active && miss.index == index) {
-        if (retry) add_waiter(miss.waiters, retry);
+        join(miss, waiting);
         return;
       }
     }
     for (const std::uint32_t writing : writing_back_) {
       if (writing == index) {
-        park({index, retry, work_request});
+        park(waiting);
         return;
       }
     }
     if (in_flight_ == config_.outstanding_misses) {
-      park({index, retry, work_request});
+      park(waiting);
       return;
     }
-    fetch(index, retry, work_request);
+    fetch(waiting);
+  }
+
+  void join(Miss& miss, const Waiting& waiting) {
+    if (!waiting.retry) return;
+    const std::size_t before = miss.waiters.size();
+    add_waiter(miss.waiters, waiting.retry);
+    if (probe.on() && miss.waiters.size() != before) miss.observed.push_back(waiting);
+  }
+
+  /// To observers: its wait is over.
+  void tell(const Waiting& waiting) const {
+    probe(scheduler_.now(), ProbeKind::kContextFetched, waiting.work_request, 0,
+          static_cast<std::uint64_t>(waiting.since.ps()), waiting.index);
   }
 
   /// Somebody waits for it, or for the miss register that it needs.
@@ -190,19 +215,19 @@ class HostTableCache {
     waiting_.push_back(waiting);
   }
 
-  void fetch(std::uint32_t index, Callback retry, WorkRequestId work_request) {
+  void fetch(const Waiting& waiting) {
     std::size_t at = 0;
     while (at < misses_in_flight_.size() && misses_in_flight_[at].active) ++at;
     if (at == misses_in_flight_.size()) misses_in_flight_.emplace_back();
     Miss& miss = misses_in_flight_[at];
-    miss.index = index;
+    miss.index = waiting.index;
     miss.active = true;
     miss.stale = false;
-    if (retry) add_waiter(miss.waiters, retry);
+    join(miss, waiting);
     if (in_flight_++ == 0) busy_since_ = scheduler_.now();
     if (in_flight_ > most_in_flight_) most_in_flight_ = in_flight_;
     ++fetches_;
-    read(at, work_request);
+    read(at, waiting.work_request);
   }
 
   void read(std::size_t at, WorkRequestId work_request) {
@@ -227,6 +252,8 @@ class HostTableCache {
     values_[place(miss.index)] = {Entry::read(miss.bytes), false};
     miss.active = false;
     if (--in_flight_ == 0) busy_ += scheduler_.now() - busy_since_;
+    for (const Waiting& waiting : miss.observed) tell(waiting);
+    miss.observed.clear();
     serving_.swap(miss.waiters);  // both vectors keep their room
     for (const Callback& waiter : serving_) {
       missed_before_ = true;  // it looks again and finds its entry: one miss, no hit
@@ -277,10 +304,12 @@ class HostTableCache {
       const Waiting next = waiting_.front();
       waiting_.pop_front();
       if (waiting_.empty()) stalled_ += scheduler_.now() - stalled_since_;
-      if (!directory_.contains(next.index))
-        wait_for(next.index, next.retry, next.work_request);
-      else if (next.retry)
+      if (!directory_.contains(next.index)) {
+        wait_for(next);
+      } else if (next.retry) {
+        if (probe.on()) tell(next);
         next.retry();
+      }
     }
   }
 

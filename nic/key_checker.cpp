@@ -78,9 +78,14 @@ void KeyCheckerConfig::describe(Fields& fields) {
 bool KeyChecker::run(KeyCheck& check, KeyCheck::State until, Callback retry) {
   const Cycles before = check.cycles;
   check.absent = false;
+  if (states_.on()) show_wait(check, false);
   const bool done = advance(check, until, retry);
   busy_ += check.cycles - before;
   if (!done) ++waited_;
+  if (states_.on()) {
+    if (!done) show_wait(check, true);
+    if (check.decided()) show_verdict(check);
+  }
   return done;
 }
 
@@ -109,6 +114,8 @@ bool KeyChecker::find_entry(KeyCheck& check, Callback retry) {
 
 void KeyChecker::step(KeyCheck& check) {
   const abi::KeyEntry& entry = check.entry;
+  const KeyCheck::State state = check.state;
+  const Cycles since = check.cycles;
   switch (check.state) {
     case KeyCheck::State::kKeyLookup:
       check.cycles += keys_.hit_latency();
@@ -141,6 +148,7 @@ void KeyChecker::step(KeyCheck& check) {
     case KeyCheck::State::kNak:
       break;
   }
+  show(check, state, since);
 }
 
 bool KeyChecker::translate(KeyCheck& check, Callback retry) {
@@ -159,6 +167,7 @@ bool KeyChecker::translate(KeyCheck& check, Callback retry) {
       return false;
     }
     check.cycles += translations_.hit_latency();
+    show(check, KeyCheck::State::kTranslate, check.cycles - translations_.hit_latency());
     if (result.state == TranslationCache::Result::State::kNotPresent) {
       check.absent = check.entry.access.allows(AccessFlags::kOnDemand);
       if (check.absent) {
@@ -194,6 +203,42 @@ void KeyChecker::refuse(KeyCheck& check, KeyFault fault) {
   ++refused_[static_cast<std::size_t>(fault)];
   check.fault = fault;
   check.state = KeyCheck::State::kNak;
+}
+
+/// The check was in `state` from `since` cycles on until now.
+void KeyChecker::show(const KeyCheck& check, KeyCheck::State state, Cycles since) const {
+  if (!states_.on()) return;
+  const Time begin = std::max(check.not_before, states_.now());
+  states_(clock_.after(begin, since), clock_.after(begin, check.cycles),
+          static_cast<std::uint64_t>(state) + 1);
+}
+
+void KeyChecker::show_verdict(const KeyCheck& check) const {
+  const Time begin = std::max(check.not_before, states_.now());
+  states_(clock_.after(begin, check.cycles), clock_.after(begin, check.cycles + Cycles(1)),
+          static_cast<std::uint64_t>(check.state) + 1);
+}
+
+void KeyChecker::show_wait(KeyCheck& check, bool waits) const {
+  if (waits) {
+    check.waits_since = std::max(check.not_before, states_.now());
+  } else if (check.waits_since != Time::never()) {
+    states_(check.waits_since, states_.now(),
+            static_cast<std::uint64_t>(KeyCheck::State::kNak) + 2);
+    check.waits_since = Time::never();
+  }
+}
+
+void KeyChecker::signals(const SignalScope& scope) {
+  std::vector<std::string> names{"idle"};
+  for (auto s = KeyCheck::State::kKeyLookup; s <= KeyCheck::State::kNak;
+       s = static_cast<KeyCheck::State>(static_cast<unsigned>(s) + 1))
+    names.emplace_back(name_of(s));
+  names.emplace_back("wait");
+  scope.reported("state", std::move(names),
+                 "of the key check's state machine; wait: a key entry or translation is being "
+                 "fetched",
+                 states_);
 }
 
 void KeyChecker::report(const MetricScope& scope) const {

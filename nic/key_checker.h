@@ -82,9 +82,10 @@ struct KeyCheck {
   bool entry_found = false;
 
   KeyFault fault = KeyFault::kNone;
-  Time not_before;      ///< when it entered the state machine
-  Cycles cycles;        ///< spent so far since the caller last took the time
-  bool missed = false;  ///< a translation had to be fetched
+  Time not_before;                   ///< when it entered the state machine
+  Cycles cycles;                     ///< spent so far since the caller last took the time
+  bool missed = false;               ///< a translation had to be fetched
+  Time waits_since = Time::never();  ///< for an entry, if the state machine is being watched
   bool absent = false;  ///< the page behind `pieces` is not there yet: neither pass nor NAK
   std::uint64_t faults_ended = 0;  ///< PageFaults::ended() when it was found absent
   bool own = false;                ///< by the lkey of a work request
@@ -104,7 +105,8 @@ class KeyChecker {
  public:
   KeyChecker(const Clock& clock, KeyCache& keys, TranslationCache& translations,
              PageFaults& page_faults, const KeyCheckerConfig& config)
-      : pipeline_(clock, {Cycles(0), config.interval}),
+      : clock_(clock),
+        pipeline_(clock, {Cycles(0), config.interval}),
         key_port_(keys.add_port(clock)),
         keys_(keys),
         translations_(translations),
@@ -124,14 +126,21 @@ class KeyChecker {
   void wait_for_page(const KeyCheck& check, std::uint64_t ahead, Callback again);
   PageFaults& page_faults() { return page_faults_; }
   void report(const MetricScope& scope) const;
+  /// Its state, in which each check is for the cycles that it costs; what waits for an entry is in
+  /// state `wait`, a verdict lasts one cycle.
+  void signals(const SignalScope& scope);
 
  private:
   bool advance(KeyCheck& check, KeyCheck::State until, Callback retry);
+  void show(const KeyCheck& check, KeyCheck::State state, Cycles since) const;
+  void show_verdict(const KeyCheck& check) const;
+  void show_wait(KeyCheck& check, bool waits) const;
   bool find_entry(KeyCheck& check, Callback retry);
   void step(KeyCheck& check);
   bool translate(KeyCheck& check, Callback retry);
   void refuse(KeyCheck& check, KeyFault fault);
 
+  const Clock& clock_;
   Pipeline pipeline_;
   Pipeline& key_port_;
   KeyCache& keys_;
@@ -143,6 +152,7 @@ class KeyChecker {
   std::uint64_t passed_ = 0;
   std::uint64_t absent_ = 0;
   std::array<std::uint64_t, 7> refused_{};
+  StateReport states_;
 };
 
 }  // namespace rnicsim

@@ -179,6 +179,15 @@ void MacRx::overflow(Bytes wanted) const {
                         "lossless_drop");
 }
 
+void MacRx::signals(const SignalScope& scope) {
+  parser_.signals(scope, "parser");
+  scope.level(
+      "receive_buffer", Unit::kBytes, "bytes held of the receive buffer",
+      [this] { return occupied_.count(); }, config_.receive_buffer.count());
+  scope.total("rx_bytes", Unit::kBytes, "frames received, with FCS",
+              [this] { return bytes_.count(); });
+}
+
 void MacRx::report(const MetricScope& scope) const {
   scope.count("rx_packets", packets_, "Ethernet frames received");
   scope.bytes("rx_bytes", bytes_, "bytes of Ethernet frames received, with FCS");

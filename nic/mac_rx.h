@@ -37,6 +37,7 @@
 #include "model/pipeline.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/mac_tx.h"
 #include "nic/port_config.h"
 
@@ -111,6 +112,7 @@ class MacRx : public PacketSink {
   Probe probe;
   PacketTapPoint tap;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   void receive_whole();

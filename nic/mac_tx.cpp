@@ -21,6 +21,8 @@ MacTx::MacTx(const Wiring& wiring, const MacTxConfig& config, const PortConfig& 
       config_(config),
       priorities_(PriorityMap::on(link_layer_, port.priorities, wiring.credit.data_lanes)),
       vlan_(port.vlan),
+      rate_(wiring.rate),
+      lossless_(port.lossless_set()),
       wire_(wiring.rate),
       preamble_(wire_.byte_time().of(preamble_bytes(link_layer_))),
       gap_(wire_.byte_time().of(gap_bytes(link_layer_))),
@@ -82,7 +84,8 @@ void MacTx::enqueue(PacketRef packet, Time ready, Queue queue, Epoch epoch, Time
     packet->vlan.id = *vlan_;
   }
   auto& waiting = queues_[priority].at(queue);
-  waiting.push({std::move(packet), ready, begin, epoch});
+  const Time stopped = probe.on() ? flow_control_.stopped(priority) : Time();
+  waiting.push({std::move(packet), ready, begin, epoch, stopped});
   nonempty_ = static_cast<PrioritySet>(nonempty_ | priority_bit(priority));
   if (queue == Queue::kResponse) ++responses_[priority];
   most_queued_ = std::max(most_queued_, waiting.size());
@@ -146,6 +149,7 @@ void MacTx::send(std::uint8_t priority) {
   note_empty(priority);
   const Time now = scheduler_.now();
   waited_ += now - waiting.ready;
+  if (probe.on()) tell_start(waiting, priority);
   const Packet& packet = *waiting.packet;
   const bool plain = which == Queue::kFrame;
   const Bytes payload = plain ? packet.ip_bytes() : packet.payload_length;
@@ -156,6 +160,18 @@ void MacTx::send(std::uint8_t priority) {
     tell(frame_started_, {payload, priority});
   else
     freed(which, {payload, priority});
+}
+
+/// To observers: it takes the wire now, or could have at once.
+void MacTx::tell_start(const Waiting& waiting, std::uint8_t priority) const {
+  const Time now = scheduler_.now();
+  const Packet& packet = *waiting.packet;
+  const Time begin = now == waiting.ready ? waiting.begin : now;
+  const Time ready = std::min(begin, waiting.ready);
+  const Time stopped = flow_control_.stopped(priority) - waiting.stopped;
+  probe(begin, ProbeKind::kPacketStarts, packet.work_request, packet.id,
+        static_cast<std::uint64_t>(ready.ps()),
+        static_cast<std::uint64_t>(std::min(stopped, begin - ready).ps()), packet.tcp_mark());
 }
 
 /// `from`: not after now.
@@ -171,6 +187,7 @@ void MacTx::put_on_wire(PacketRef packet, Time from) {
   bytes_ += frame;
   wire_bytes_ += on_wire;
   busy_ += end - begin;
+  sending_(begin, end, 1);
   if (packet->kind == FrameKind::kData && probe.on())
     probe(packet->tail, ProbeKind::kPacketSent, packet->work_request, packet->id,
           static_cast<std::uint64_t>(packet->head.ps()), frame.count(), packet->tcp_mark());
@@ -208,6 +225,20 @@ void MacTx::count_parts(const Packet& packet, Bytes frame) {
   payload_bytes_ += packet.payload_length;
   padding_bytes_ += frame - filled + Bytes(packet.bth.pad_count);
   network_bytes_ += Bytes(packet.is_tcp() ? Ipv4Header::kBytes : packet.network_header_bytes());
+}
+
+void MacTx::signals(const SignalScope& scope) {
+  scope.reported("tx", {"idle", "sending"}, "whether a frame is on the wire", sending_);
+  scope.level("tx_queued", Unit::kCount, "packets that wait to leave", [this] {
+    std::size_t sum = 0;
+    for (const Queues& queues : queues_)
+      for (const auto& queue : queues.of) sum += queue.size();
+    return sum;
+  });
+  scope.total(
+      "tx_bytes", Unit::kBytes, "frames sent, with FCS", [this] { return bytes_.count(); },
+      rate_.numerator() / rate_.denominator());
+  flow_control_.signals(scope, lossless_);
 }
 
 void MacTx::report(const MetricScope& scope) const {

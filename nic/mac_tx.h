@@ -36,6 +36,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "model/units.h"
 #include "nic/epoch.h"
 #include "nic/port_config.h"
@@ -101,6 +102,8 @@ class MacTx {
   /// What the other end asks for.
   PauseListener& pause_listener() { return flow_control_.listener(); }
   const PauseListener& pause_listener() const { return flow_control_.listener(); }
+  /// How long the port has not been allowed to send that priority, since the run began.
+  Time stopped(std::uint8_t priority) const { return flow_control_.stopped(priority); }
   std::uint8_t priority_of(const Packet& packet) const { return priorities_.of(packet); }
   std::uint8_t priority_of(const abi::QpContext& context) const { return priorities_.of(context); }
   std::uint8_t priority_of_dscp(std::uint8_t dscp) const { return priorities_.of_dscp(dscp); }
@@ -111,6 +114,7 @@ class MacTx {
   Probe probe;
   PacketTapPoint tap;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   struct Waiting {
@@ -118,6 +122,7 @@ class MacTx {
     Time ready;
     Time begin;  ///< when its first bit may have left, if it need not wait: before `ready` at most
     Epoch epoch;
+    Time stopped;  ///< how long its priority had been stopped before; only for observers
   };
   /// Of one priority.
   struct Queues {
@@ -148,6 +153,7 @@ class MacTx {
     if (callback) callback.function(callback.object, started.pack());
   }
   void send(std::uint8_t priority);
+  void tell_start(const Waiting& waiting, std::uint8_t priority) const;
   void put_on_wire(PacketRef packet, Time from);
   void count_parts(const Packet& packet, Bytes frame);
   void note_empty(std::uint8_t priority);
@@ -162,6 +168,8 @@ class MacTx {
   Callback request_started_;
   Callback response_started_;
   Callback frame_started_;
+  BitRate rate_;
+  PrioritySet lossless_;
   Serialiser wire_;
   Time preamble_;
   Time gap_;
@@ -183,6 +191,7 @@ class MacTx {
   std::uint64_t void_ = 0;
   Time waited_;  ///< ready packets waited for the wire, or were paused, or had no credit
   std::size_t most_queued_ = 0;
+  StateReport sending_;
 };
 
 }  // namespace rnicsim

@@ -75,6 +75,14 @@ void MemoryTranslation::finish(std::size_t at, const Line& line) {
   client_.walked(walk, line);
 }
 
+void MemoryTranslation::signals(const SignalScope& scope) {
+  scope.level(
+      "walks", Unit::kCount, "walks of the translation table under way", [this] { return active_; },
+      slots_.size());
+  scope.level("waiting", Unit::kCount, "walks that wait for a miss register",
+              [this] { return queue_.size(); });
+}
+
 void MemoryTranslation::report(const MetricScope& scope) const {
   scope.count("walks", walks_, "walks of the host-resident translation table");
   scope.count("table_reads", reads_, "DMA reads that the walks made");

@@ -16,6 +16,7 @@
 #include "model/nic_abi.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/pcie_endpoint.h"
 
 namespace rnicsim {
@@ -47,6 +48,7 @@ class MemoryTranslation {
   /// Queues the walk if all miss registers are taken.
   void start(const Walk& walk);
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   struct Slot {

@@ -186,6 +186,7 @@ bool Nic::idle() const {
 void Nic::attach(ProbeSink* sink, std::uint32_t component) {
   Blocks& b = *blocks_;
   b.doorbell.probe.attach(sink, component);
+  b.contexts.probe.attach(sink, component);
   b.wqe_fetch.probe.attach(sink, component);
   b.requester.probe.attach(sink, component);
   b.responder.probe.attach(sink, component);
@@ -208,6 +209,8 @@ Time Nic::paused_since(std::uint8_t priority) const {
   return blocks_->mac_tx.pause_listener().paused_since(priority);
 }
 
+Time Nic::stopped(std::uint8_t priority) const { return blocks_->mac_tx.stopped(priority); }
+
 void Nic::observe_pauses(PauseObserver* observer, PauseObserver::Port port) {
   blocks_->mac_tx.pause_listener().observe(observer, port);
 }
@@ -222,6 +225,27 @@ Nic::PauseStorm Nic::pause_storm(std::uint8_t priority) const {
 void Nic::attach_tap(PacketTap* tap, std::uint32_t number) {
   blocks_->mac_tx.tap.attach(tap, number);
   blocks_->mac_rx.tap.attach(tap, number);
+}
+
+void Nic::signals(const SignalScope& scope) {
+  Blocks& b = *blocks_;
+  b.doorbell.signals(scope.child("doorbell"));
+  b.wqe_fetch.signals(scope.child("wqe_fetch"));
+  b.contexts.signals(scope.child("qp_context_cache"));
+  b.cq_contexts.signals(scope.child("cq_context_cache"));
+  b.keys.signals(scope.child("key_cache"));
+  b.translations.signals(scope.child("translation_cache"));
+  b.local_keys.signals(scope.child("local_key_checker"));
+  b.remote_keys.signals(scope.child("key_checker"));
+  b.requester.signals(scope.child("requester"));
+  b.responder.signals(scope.child("responder"));
+  b.read_responder.signals(scope.child("read_responder"));
+  b.completer.signals(scope.child("completer"));
+  b.cqe_writer.signals(scope.child("cqe_writer"));
+  b.pcie.signals(scope.child("pcie_endpoint"));
+  b.congestion.signals(scope.child("congestion_control"));
+  b.mac_tx.signals(scope.child("port"));
+  b.mac_rx.signals(scope.child("port"));
 }
 
 void Nic::report(const MetricScope& scope) const {

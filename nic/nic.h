@@ -27,6 +27,7 @@
 #include "model/pause.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/nic_config.h"
 
 namespace rnicsim {
@@ -83,7 +84,10 @@ class Nic : public sc_core::sc_module {
   /// Of a queue pair with this address; and since when the port may not send it, never() if it may.
   std::uint8_t priority_of(const abi::QpContext& context) const;
   Time paused_since(std::uint8_t priority) const;
+  /// How long the port has not been allowed to send that priority, since the run began.
+  Time stopped(std::uint8_t priority) const;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   struct Blocks;

@@ -299,6 +299,19 @@ void PcieEndpoint::free(tlm::tlm_generic_payload* payload) {
   free_.push_back(transaction);
 }
 
+void PcieEndpoint::signals(const SignalScope& scope) {
+  scope.level("queued", Unit::kCount, "DMA requests that wait to be issued",
+              [this] { return queued_; });
+  scope.level("outstanding", Unit::kCount, "DMA requests queued or under way",
+              [this] { return outstanding_; });
+  scope.level(
+      "tags", Unit::kCount, "tags of reads in use",
+      [this] { return config_.tags - tags_free_.size(); }, config_.tags);
+  scope.level(
+      "read_buffer", Unit::kBytes, "room for completions of reads in use",
+      [this] { return config_.read_buffer.count() - buffer_free_; }, config_.read_buffer.count());
+}
+
 void PcieEndpoint::report(const MetricScope& scope) const {
   scope.count("dma_reads", reads_, "DMA read requests");
   scope.count("dma_writes", writes_, "DMA write requests");

@@ -29,6 +29,7 @@
 #include "model/pcie_tlp.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 
 namespace rnicsim {
 
@@ -78,6 +79,7 @@ class PcieEndpoint : public tlm::tlm_bw_transport_if<>, public tlm::tlm_mm_inter
   /// A fault: issues nothing within [from, until).
   void block(Time from, Time until) { outages_.add(from, until); }
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
   tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override;

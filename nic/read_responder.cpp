@@ -198,6 +198,9 @@ void ReadResponder::refused(std::uint64_t, DmaEngine::Job& job, KeyFault) {
 }
 
 void ReadResponder::part(const DmaEngine::Job& job, std::uint32_t moved, const KeyCheck& check) {
+  if (check.missed)
+    probe(w_.scheduler.now(), ProbeKind::kTranslationMissed, job.id, job.packet->id,
+          static_cast<std::uint64_t>(job.ready.ps()), check.length);
   probe(w_.scheduler.now(), ProbeKind::kPayloadReadStart, job.id, job.packet->id,
         job.offset + moved, check.length);
 }
@@ -243,6 +246,15 @@ void ReadResponder::response_started() {
   waits_for_port_ = false;
   stalled_port_ += w_.scheduler.now() - port_since_;
   kick();
+}
+
+void ReadResponder::signals(const SignalScope& scope) {
+  pipeline_.signals(scope);
+  scope.level("packets", Unit::kCount, "responses whose payload is being read",
+              [this] { return dma_.size(); });
+  scope.level(
+      "buffered", Unit::kBytes, "payload of responses, asked for or here",
+      [this] { return buffered_.count(); }, config_.buffer.count());
 }
 
 void ReadResponder::report(const MetricScope& scope) const {

@@ -21,6 +21,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/congestion/congestion_unit.h"
 #include "nic/dma_engine.h"
 #include "nic/mac_tx.h"
@@ -67,6 +68,7 @@ class ReadResponder : private DmaEngine::Client {
 
   Probe probe;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   static constexpr std::uint32_t kMaxPathMtu = 4096;

@@ -123,6 +123,9 @@ bool ReadResponseReceiver::take_back(DmaEngine::Job& job) {
 
 void ReadResponseReceiver::part(const DmaEngine::Job& job, std::uint32_t, const KeyCheck& check) {
   answered_ += Bytes(check.length);
+  if (check.missed)
+    w_.probe(w_.scheduler.now(), ProbeKind::kTranslationMissed, job.id, job.packet->id,
+             static_cast<std::uint64_t>(job.ready.ps()), check.length);
   w_.probe(w_.scheduler.now(), ProbeKind::kPayloadWriteStart, job.id, job.packet->id,
            check.address.value(), check.length);
 }

@@ -297,6 +297,8 @@ void Requester::add_job(NicQueuePair& qp, const abi::QpContext& context, WorkReq
   job.ready = w_.scheduler.now();
   job.check.pd = context.pd;
   ++packets_;
+  probe(job.ready, ProbeKind::kTurn, id, job.packet->id, static_cast<std::uint64_t>(entered_.ps()),
+        w_.mac.priority_of(*job.packet) | (job.message == kRepeated ? kSentAgainBit : 0));
   w_.congestion.sent(qp, *job.packet, entered_, job.message == kRepeated);
   qp.priority = w_.mac.priority_of(*job.packet);
   Bytes& buffered = buffered_[qp.priority];
@@ -507,6 +509,19 @@ void Requester::packet_started(std::uint64_t packed) {
   buffered_[started.priority] -= started.payload;
   if (was_full) room_since_[started.priority] = w_.scheduler.now();
   kick();
+}
+
+void Requester::signals(const SignalScope& scope) {
+  pipeline_.signals(scope);
+  scope.level("packets", Unit::kCount, "packets whose payload is being read",
+              [this] { return dma_.size(); });
+  scope.level("buffered", Unit::kBytes, "payload in the transmit buffer, asked for or here",
+              [this] {
+                Bytes sum;
+                for (const Bytes bytes : buffered_) sum += bytes;
+                return sum.count();
+              });
+  scope.total("messages", Unit::kCount, "messages begun", [this] { return messages_; });
 }
 
 void Requester::report(const MetricScope& scope) const {

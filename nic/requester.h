@@ -30,6 +30,7 @@
 #include "model/pipeline.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/congestion/congestion_unit.h"
 #include "nic/dma_engine.h"
 #include "nic/key_operations.h"
@@ -96,6 +97,7 @@ class Requester : private DmaEngine::Client {
   /// A fault: takes nothing within [from, until).
   void block(Time from, Time until) { pipeline_.block(from, until); }
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   static constexpr std::uint32_t kMaxPathMtu = 4096;

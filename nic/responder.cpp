@@ -293,6 +293,15 @@ void Responder::receives_posted(std::uint64_t qpn) {
   if (qp.failed) flush_receives(qp);
 }
 
+void Responder::signals(const SignalScope& scope) {
+  pipeline_.signals(scope);
+  scope.level("waiting", Unit::kCount, "packets that wait to be judged",
+              [this] { return arrivals_.size(); });
+  scope.level(
+      "inside", Unit::kCount, "packets judged that have not left", [this] { return dma_.size(); },
+      config_.window);
+}
+
 void Responder::report(const MetricScope& scope) const {
   messages_.report(scope);
   judge_.report(scope);

@@ -27,6 +27,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/acknowledger.h"
 #include "nic/congestion/congestion_unit.h"
 #include "nic/dma_engine.h"
@@ -99,6 +100,7 @@ class Responder : public ParsedPacketSink, private DmaEngine::Client {
   /// A fault: takes nothing within [from, until).
   void block(Time from, Time until) { pipeline_.block(from, until); }
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   using Verdict = InboundRequest::Verdict;

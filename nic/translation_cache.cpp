@@ -161,6 +161,8 @@ void TranslationCache::invalidate(std::uint32_t key_index) {
     if (pending.line_key >> kLineBits == key_index) pending.stale = true;
 }
 
+void TranslationCache::signals(const SignalScope& scope) { walker_.signals(scope); }
+
 void TranslationCache::report(const MetricScope& scope) const {
   scope.count("hits", hits_, "translations found in the cache");
   scope.count("misses", misses_, "translations that had to wait for a table walk");

@@ -55,6 +55,7 @@ class TranslationCache : private MemoryTranslation::Client {
 
   Cycles hit_latency() const { return config_.hit_latency; }
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   struct Cached {

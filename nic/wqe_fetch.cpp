@@ -212,6 +212,15 @@ void WqeFetch::recovered(std::uint64_t at) {
   produced(qpn, static_cast<std::uint16_t>(record.send_counter));
 }
 
+void WqeFetch::signals(const SignalScope& scope) {
+  pipeline_.signals(scope);
+  scope.level(
+      "fetches", Unit::kCount, "fetches of WQEs outstanding", [this] { return in_flight_; },
+      config_.outstanding);
+  scope.level("waiting", Unit::kCount, "queue pairs that wait for a fetch to end",
+              [this] { return waiting_.size(); });
+}
+
 void WqeFetch::report(const MetricScope& scope) const {
   scope.time("busy", busy_, "time with at least one fetch outstanding");
   scope.count("occupancy.max", most_in_flight_, "most fetches outstanding at once");

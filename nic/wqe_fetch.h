@@ -16,6 +16,7 @@
 #include "model/probe.h"
 #include "model/ring.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/pcie_endpoint.h"
 #include "nic/queue_pair.h"
 
@@ -65,6 +66,7 @@ class WqeFetch {
 
   Probe probe;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope);
 
  private:
   void apply(std::uint64_t qpn_and_producer);

@@ -147,6 +147,36 @@ void CongestionUnit::notified(std::uint64_t number) {
   ++(flow != nullptr && algorithm_->notified(*flow) ? handled_ : ignored_);
 }
 
+std::uint64_t CongestionUnit::lowest_rate() const {
+  std::uint64_t lowest = whole_rate(w_.rate);
+  for (std::uint32_t qpn = 0; qpn < w_.qps.size(); ++qpn) {
+    const NicQueuePair* const qp = w_.qps.find(Qpn(qpn));
+    if (qp != nullptr && qp->flow != nullptr && qp->flow->rate != 0)
+      lowest = std::min(lowest, qp->flow->rate);
+  }
+  return lowest;
+}
+
+/// 0: nobody has one.
+std::uint64_t CongestionUnit::smallest_window() const {
+  std::uint64_t smallest = CongestionFlow::kUnlimited;
+  for (std::uint32_t qpn = 0; qpn < w_.qps.size(); ++qpn) {
+    const NicQueuePair* const qp = w_.qps.find(Qpn(qpn));
+    if (qp != nullptr && qp->flow != nullptr) smallest = std::min(smallest, qp->flow->window);
+  }
+  return smallest == CongestionFlow::kUnlimited ? 0 : smallest;
+}
+
+void CongestionUnit::signals(const SignalScope& scope) const {
+  if (algorithm_ == nullptr) return;
+  scope.level(
+      "lowest_rate", Unit::kBitsPerSecond, "the lowest rate at which a queue pair may send",
+      [this] { return lowest_rate(); }, whole_rate(w_.rate));
+  scope.level("smallest_window", Unit::kBytes,
+              "the least that a queue pair may have under way; 0: no limit",
+              [this] { return smallest_window(); });
+}
+
 void CongestionUnit::report(const MetricScope& scope) const {
   notification_point_.report(scope);
   scope.count("rp_cnp_handled", handled_, "CNPs received that lowered a rate");

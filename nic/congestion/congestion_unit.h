@@ -24,6 +24,7 @@
 #include "model/clock.h"
 #include "model/metrics.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/congestion/congestion_config.h"
 #include "nic/congestion/congestion_control.h"
 #include "nic/congestion/notification_point.h"
@@ -93,12 +94,15 @@ class CongestionUnit : public ParsedPacketSink {
   /// A CNP, from the parser.
   void receive(PacketRef packet, Time ready) override;
   void report(const MetricScope& scope) const;
+  void signals(const SignalScope& scope) const;
 
  private:
   CongestionFlow& record_of(NicQueuePair& qp) {
     if (qp.flow == nullptr) qp.flow = algorithm_->make(qp.qpn);
     return *qp.flow;
   }
+  std::uint64_t lowest_rate() const;
+  std::uint64_t smallest_window() const;
   void count(NicQueuePair& qp, Packet& packet, Time turn, bool again);
   void pace(CongestionFlow& flow, const Packet& packet, Time turn);
   void settle(NicQueuePair& qp, Psn limit, const Packet* packet, Time ready);

@@ -7,10 +7,15 @@
 #include <cmath>
 #include <optional>
 
+#include "scenarios/engine/bottleneck_resource.h"
 #include "scenarios/engine/perftest_plan.h"
 
 namespace rnicsim {
 namespace {
+
+/// Shares below these are not named.
+constexpr double kWorthNaming = 0.01;
+constexpr double kBusyAtAll = 0.001;
 
 /// Stalls that say that a block had as much under way as it can have.
 constexpr const char* kFullStalls[] = {"miss_registers", "locks", "outstanding", "tags",
@@ -22,82 +27,6 @@ bool ends_with(const std::string& text, const std::string& end) {
 
 bool begins_with(const std::string& text, const std::string& begin) {
   return text.compare(0, begin.size(), begin) == 0;
-}
-
-/// "host.A.nic0.pcie.upstream.busy" without host, NIC and leaf: "pcie.upstream".
-struct Place {
-  std::string host;   ///< empty: in the fabric
-  std::string block;  ///< below the NIC, the host or the fabric
-};
-
-Place place_of(const std::string& path) {
-  const std::string block = path.substr(0, path.rfind('.'));
-  if (begins_with(path, "fabric.")) return {"", block.substr(7)};
-  const std::size_t host_end = block.find('.', 5);
-  if (host_end == std::string::npos) return {block.substr(5), ""};
-  Place place{block.substr(5, host_end - 5), block.substr(host_end + 1)};
-  if (begins_with(place.block, "nic")) {
-    const std::size_t nic_end = place.block.find('.');
-    if (place.block.compare(0, nic_end, "nic0") != 0)
-      place.host += '.' + place.block.substr(0, nic_end);
-    place.block.erase(0, nic_end == std::string::npos ? nic_end : nic_end + 1);
-  }
-  return place;
-}
-
-/// A wire behind the NIC's own link, of `owner`; empty: it is none.
-std::string words_of_wire(const std::string& block, const std::string& owner) {
-  if (block == "pcie_switch.upstream")
-    return "the upstream link of the PCIe switch of " + owner + " towards its memory";
-  if (block == "pcie_switch.downstream")
-    return "the upstream link of the PCIe switch of " + owner + " from its memory";
-  if (block == "root_complex.peer_writes")
-    return "the root complex of " + owner + " that passes writes from port to port";
-  if (block == "root_complex.peer_reads")
-    return "the root complex of " + owner + " that passes completions from port to port";
-  const std::string gpu = block.substr(0, block.find('.')) + " of " + owner;
-  if (ends_with(block, ".link_in")) return "PCIe to " + gpu;
-  if (ends_with(block, ".link_out")) return "PCIe from " + gpu;
-  if (ends_with(block, ".bar_writes")) return "the BAR of " + gpu + " that takes writes";
-  if (ends_with(block, ".bar_reads")) return "the BAR of " + gpu + " that answers reads";
-  return "";
-}
-
-/// In words, with the metric that says so left to the caller.
-std::string words_of(const std::string& path) {
-  const Place place = place_of(path);
-  const std::string of_host = " of " + place.host;
-  if (place.host.empty()) return "the wire out of " + place.block.substr(0, place.block.rfind('.'));
-  if (place.block == "port.tx") return "the wire out of " + place.host;
-  if (ends_with(path, "_pause_duration"))
-    return path.find(".port.rx_") != std::string::npos
-               ? "pauses that " + place.host + " was told to make"
-               : "pauses that " + place.host + " asked for, its NIC being full";
-  if (place.block == "pcie.upstream")
-    return "PCIe from the NIC of " + place.host + " to its memory";
-  if (place.block == "pcie.downstream")
-    return "PCIe from the memory of " + place.host + " to its NIC";
-  if (place.block == "memory") return "the memory bandwidth" + of_host;
-  if (begins_with(place.block, "memory.numa")) return "the way between the memory nodes" + of_host;
-  if (place.block == "page_faults") return "page faults in regions" + of_host;
-  if (place.block == "iommu") return "page walks of the IOMMU" + of_host;
-  if (begins_with(place.block, "cpu.core")) return "the CPU core" + of_host + " that works on data";
-  if (std::string wire = words_of_wire(place.block, place.host); !wire.empty()) return wire;
-  if (ends_with(path, "translation_cache.stalled.miss_registers"))
-    return "walks of the translation table" + of_host + "'s NIC, no miss register being free";
-  if (ends_with(path, "atomic_unit.stalled.locks"))
-    return "atomics on one address" + of_host + ", one after the other";
-  if (ends_with(path, "pcie_endpoint.stalled.tags"))
-    return "PCIe reads of the NIC" + of_host + ", all tags being out";
-  if (ends_with(path, ".stalled.window"))
-    return "writes into the memory" + of_host + ", as many being under way as its NIC allows";
-  std::string block = place.block;
-  std::replace(block.begin(), block.end(), '_', ' ');
-  if (ends_with(path, ".copying")) return "the copy engine of " + block + of_host;
-  const std::size_t stall = block.find(".stalled");
-  if (stall != std::string::npos) block.resize(stall);
-  std::replace(block.begin(), block.end(), '.', ' ');
-  return "the " + block + of_host;
 }
 
 std::string duration_text(Time time) {
@@ -197,7 +126,16 @@ class Judge {
 
   Bottleneck made(const std::string& kind, const std::string& resource, double part,
                   std::string text) const {
-    return {workload_.name, kind, resource, part, std::move(text)};
+    Bottleneck made{workload_.name, kind, resource, part, std::move(text)};
+    made.span = span_.end - span_.begin;
+    made.over_sizes = workload_.sizes.size() > 1;
+    return made;
+  }
+  Bottleneck with_next(Bottleneck made, std::size_t index, double least) const {
+    if (index >= shares_.size() || shares_[index].part < least) return made;
+    made.next = shares_[index].path;
+    made.next_part = shares_[index].part;
+    return made;
   }
 
   static std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
@@ -209,23 +147,26 @@ class Judge {
 
   /// The next best, of another kind of resource than the wire's other end.
   std::string next_text(std::size_t index) const {
-    if (index >= shares_.size() || shares_[index].part < 0.01) return "";
+    if (index >= shares_.size() || shares_[index].part < kWorthNaming) return "";
     return fmt::format("; next: {}, {}", words_of(shares_[index].path),
                        percent(shares_[index].part));
   }
 
   Bottleneck used_up(const Share& most, std::size_t next) const {
-    return made(
-        most.verb, most.path, most.part,
-        fmt::format("{}: {} {} of {}{} ({}){}", words_of(most.path), most.verb, percent(most.part),
-                    span_text(), of_several_sizes(), most.path, next_text(next)));
+    return with_next(made(most.verb, most.path, most.part,
+                          fmt::format("{}: {} {} of {}{} ({}){}", words_of(most.path), most.verb,
+                                      percent(most.part), span_text(), of_several_sizes(),
+                                      most.path, next_text(next))),
+                     next, kWorthNaming);
   }
 
   Bottleneck serial() const {
-    return made("one_at_a_time", serial_->path, serial_->part,
-                fmt::format("round trips of {}: one at a time, under way {} of {}{} ({}){}",
-                            words_of(serial_->path), percent(serial_->part), span_text(),
-                            of_several_sizes(), serial_->path, next_text(0)));
+    return with_next(
+        made("one_at_a_time", serial_->path, serial_->part,
+             fmt::format("round trips of {}: one at a time, under way {} of {}{} ({}){}",
+                         words_of(serial_->path), percent(serial_->part), span_text(),
+                         of_several_sizes(), serial_->path, next_text(0))),
+        0, kWorthNaming);
   }
 
   /// Messages that may be under way at once; 0: the workload has no such limit.
@@ -239,14 +180,13 @@ class Judge {
   }
 
   std::string busiest() const {
-    if (shares_.empty() || shares_.front().part < 0.001) return "nothing was busy";
+    if (shares_.empty() || shares_.front().part < kBusyAtAll) return "nothing was busy";
     return fmt::format("nothing busy above {} ({})", percent(shares_.front().part),
                        words_of(shares_.front().path));
   }
 
-  static std::string each(double latency_ps) {
-    if (latency_ps == 0) return "";
-    return ", " + duration_text(Time::ps(std::llround(latency_ps))) + " each";
+  static std::string each(Time latency) {
+    return latency == Time() ? "" : ", " + duration_text(latency) + " each";
   }
 
   double sum_at_hosts(const std::string& leaf) const {
@@ -268,34 +208,48 @@ class Judge {
 
   /// Nothing was used up: each message waited for itself.
   Bottleneck waiting() const {
-    const double busiest_part = shares_.empty() ? 0 : shares_.front().part;
     const std::string path = "workload." + workload_.name + '.';
-    const double latency = value(path + "latency.mean");
-    const double flying = value(path + "message_rate") * latency / 1e12;
+    const double latency_ps = value(path + "latency.mean");
+    const Time latency = Time::ps(std::llround(latency_ps));
+    const double flying = value(path + "message_rate") * latency_ps / 1e12;
     if (value(path + "messages") == 1)
-      return made("latency", path + "latency.mean", busiest_part,
-                  "latency (one message); " + busiest());
+      return waited("latency", path + "latency.mean", "latency (one message)", 0, 1, latency);
     if (window() == 1)
-      return made("latency", path + "latency.mean", busiest_part,
-                  "latency: one message at a time" + each(latency) + "; " + busiest());
+      return waited("latency", path + "latency.mean",
+                    "latency: one message at a time" + each(latency), 1, 0, latency);
     const double held = reads() ? sum_at_hosts(".requester.read_limited") : 0;
     if (held != 0)
-      return made("max_rd_atomic", "requester.read_limited", busiest_part,
-                  fmt::format("max_rd_atomic: of each queue pair at most {} READs or atomics were "
-                              "under way, {:.0f} turns waited for one to end; {}",
-                              workload_.max_rd_atomic, held, busiest()));
+      return waited("max_rd_atomic", "requester.read_limited",
+                    fmt::format("max_rd_atomic: of each queue pair at most {} READs or atomics "
+                                "were under way, {:.0f} turns waited for one to end",
+                                workload_.max_rd_atomic, held),
+                    workload_.max_rd_atomic, held, latency);
     if (const double cnps = sum_at_hosts(".congestion_control.rp_cnp_handled"); cnps != 0)
-      return made(
-          "congestion_control", "congestion_control.rp_cnp_handled", busiest_part,
-          fmt::format("congestion control: {:.0f} congestion notifications lowered rates; {}", cnps,
-                      busiest()));
+      return waited(
+          "congestion_control", "congestion_control.rp_cnp_handled",
+          fmt::format("congestion control: {:.0f} congestion notifications lowered rates", cnps), 0,
+          cnps, latency);
     if (window() != 0 && flying >= kSaturated * window())
-      return made(
-          "window", path + "latency.mean", busiest_part,
-          fmt::format("the window: {:.0f} of the {:.0f} messages that may be under way were, "
-                      "{} each; {}",
-                      flying, window(), duration_text(Time::ps(std::llround(latency))), busiest()));
-    return made("none", "", busiest_part, "no resource" + of_several_sizes() + ": " + busiest());
+      return waited("window", path + "latency.mean",
+                    fmt::format("the window: {:.0f} of the {:.0f} messages that may be under way "
+                                "were, {} each",
+                                flying, window(), duration_text(latency)),
+                    window(), flying, latency);
+    return with_next(made("none", "", busiest_part(),
+                          fmt::format("no resource{}: {}", of_several_sizes(), busiest())),
+                     0, kBusyAtAll);
+  }
+
+  double busiest_part() const { return shares_.empty() ? 0 : shares_.front().part; }
+
+  Bottleneck waited(const std::string& kind, const std::string& resource, const std::string& text,
+                    double limit, double count, Time latency) const {
+    Bottleneck bottleneck =
+        made(kind, resource, busiest_part(), fmt::format("{}; {}", text, busiest()));
+    bottleneck.limit = static_cast<std::uint64_t>(limit);
+    bottleneck.count = static_cast<std::uint64_t>(std::llround(count));
+    bottleneck.each = latency;
+    return with_next(bottleneck, 0, kBusyAtAll);
   }
 
   const WorkloadSpec& workload_;

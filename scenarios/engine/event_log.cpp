@@ -54,10 +54,16 @@ Kind describe(ProbeKind kind) {
       return {"wqe_fetch", "fetch begins", kMessage};
     case ProbeKind::kWqeFetched:
       return {"wqe_fetch", "descriptor fetched", kMessage};
+    case ProbeKind::kTurn:
+      return {"requester", "packet cut", kPacket};
     case ProbeKind::kPayloadReadStart:
       return {"requester", "payload read begins", kPacket};
     case ProbeKind::kPayloadReadEnd:
       return {"requester", "payload read ends", kPacket};
+    case ProbeKind::kPacketStarts:
+      return {"port", "packet takes the wire", kPacket};
+    case ProbeKind::kPacketForwarded:
+      return {"port", "packet forwarded", kPacket};
     case ProbeKind::kPacketSent:
       return {"port", "packet sent", kPacket};
     case ProbeKind::kPacketReceived:
@@ -66,6 +72,10 @@ Kind describe(ProbeKind kind) {
       return {"key_checker", "key checked", kPacket};
     case ProbeKind::kTranslated:
       return {"translation_cache", "address translated", kPacket};
+    case ProbeKind::kTranslationMissed:
+      return {"translation_cache", "translation fetched", kPacket};
+    case ProbeKind::kContextFetched:
+      return {"qp_context_cache", "context fetched", kPacket};
     case ProbeKind::kPayloadWriteStart:
       return {"responder", "payload write begins", kPacket};
     case ProbeKind::kPayloadHanded:
@@ -195,12 +205,23 @@ std::string details_of_block(const ProbeRecord& r) {
     case ProbeKind::kPostSend:
     case ProbeKind::kPacketSent:
     case ProbeKind::kPacketReceived:
+    case ProbeKind::kPacketForwarded:
+    case ProbeKind::kTranslationMissed:
     case ProbeKind::kPayloadReadEnd:
     case ProbeKind::kPayloadHanded:
     case ProbeKind::kPayloadLanded:
     case ProbeKind::kFrameRead:
     case ProbeKind::kFrameWritten:
       return fmt::format("{} B, {}", r.b, since(r));
+    case ProbeKind::kTurn:
+      return fmt::format("priority {}{}", r.b & (kSentAgainBit - 1),
+                         (r.b & kSentAgainBit) != 0 ? ", sent again" : "");
+    case ProbeKind::kPacketStarts:
+      return fmt::format("waited {:.3f} ns, {:.3f} of it stopped",
+                         (r.time - Time::ps(static_cast<std::int64_t>(r.a))).as_ns(),
+                         Time::ps(static_cast<std::int64_t>(r.b)).as_ns());
+    case ProbeKind::kContextFetched:
+      return fmt::format("qp {}, {}", r.b, since(r));
     case ProbeKind::kPagesBrought:
       return fmt::format("{} pages, {}", r.b, since(r));
     case ProbeKind::kRegisterKey:

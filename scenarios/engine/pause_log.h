@@ -4,6 +4,7 @@
 // record; one that runs out goes on as if it had been told to.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "fabric/topology.h"
@@ -18,16 +19,25 @@ class PauseLog : public PauseObserver {
  public:
   PauseLog(Scheduler& scheduler, const Scenario& scenario, const Topology& topology);
   void pause_changed(Port port, std::uint8_t priority, bool paused) override {
-    records_.push_back(
-        {scheduler_.now(), ids_[port.node], port.node >= end_points_, port.port, priority, paused});
+    records_.push_back({scheduler_.now(),
+                        ids_[port.node],
+                        port.node >= end_points_,
+                        port.port,
+                        priority,
+                        paused,
+                        {}});
+    nodes_.push_back(port.node);
   }
-  std::vector<PauseRecord> take() { return std::move(records_); }
+  std::vector<PauseRecord> take();
 
  private:
   Scheduler& scheduler_;
+  const Topology& topology_;
+  std::vector<std::string> nics_;  ///< names, by node
   std::uint32_t end_points_;
   std::vector<std::uint32_t> ids_;  ///< by node of the topology
   std::vector<PauseRecord> records_;
+  std::vector<std::uint32_t> nodes_;  ///< of the topology, for each record
 };
 
 }  // namespace rnicsim

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/engine/latency_json.h"
 #include "scenarios/engine/unit_name.h"
 
 namespace rnicsim {
@@ -34,7 +35,28 @@ TimelineRecord record_of(const Parsed& json) {
   json.at("bytes").get_to(record.bytes);
   json.at("work_request").get_to(record.work_request);
   json.at("text").get_to(record.text);
+  const Parsed& detail = json.at("detail");
+  record.detail = {detail[0].get<RecordDetail::Kind>(), detail[1].get<std::string>(),
+                   detail[2].get<std::string>(), detail[3].get<std::uint64_t>(),
+                   detail[4].get<std::uint64_t>()};
   return record;
+}
+
+Bottleneck bottleneck_of(const Parsed& json) {
+  Bottleneck b;
+  json.at("workload").get_to(b.workload);
+  json.at("kind").get_to(b.kind);
+  json.at("resource").get_to(b.resource);
+  json.at("share").get_to(b.part);
+  json.at("text").get_to(b.text);
+  b.span = time_of(json.at("span_ps"));
+  json.at("over_sizes").get_to(b.over_sizes);
+  json.at("next").get_to(b.next);
+  json.at("next_share").get_to(b.next_part);
+  json.at("limit").get_to(b.limit);
+  json.at("count").get_to(b.count);
+  b.each = time_of(json.at("each_ps"));
+  return b;
 }
 
 FlowRecord flow_of(const Parsed& json) {
@@ -68,6 +90,26 @@ Metric metric_of(const Parsed& json) {
   metric.unit = unit_of_name(json.at("unit").get<std::string>());
   metric.description = json.at("description").get<std::string>();
   return metric;
+}
+
+TimeSeries series_of(const Parsed& json) {
+  TimeSeries series;
+  series.interval = time_of(json.at("interval_ps"));
+  series.end = time_of(json.at("end_ps"));
+  for (const Parsed& c : json.at("columns"))
+    series.columns.push_back({c[0].get<std::string>(), c[1].get<SignalKind>(),
+                              c[2].get<rnicsim::Unit>(), c[3].get<std::uint64_t>(),
+                              c[4].get<std::string>(), c[5].get<std::vector<std::uint64_t>>()});
+  return series;
+}
+
+Json series_to_json(const TimeSeries& series) {
+  Json columns = Json::array();
+  for (const TimeSeries::Column& c : series.columns)
+    columns.push_back({c.path, c.kind, c.unit, c.limit, c.description, c.values});
+  return {{"interval_ps", series.interval.ps()},
+          {"end_ps", series.end.ps()},
+          {"columns", std::move(columns)}};
 }
 
 }  // namespace
@@ -154,11 +196,25 @@ std::string run_to_text(const RunResult& result) {
               {"timeline", timeline_to_json(result.timeline)},
               {"metrics", metrics_to_json(result.metrics)},
               {"violations", Json::array()}};
+  for (std::size_t i = 0; i < result.timeline.size(); ++i) {
+    const RecordDetail& d = result.timeline[i].detail;
+    run["timeline"][i]["detail"] = {d.kind, d.what, d.why, d.number, d.misses};
+  }
   for (auto& [path, metric] : run["metrics"].items())
     metric["description"] = result.metrics.at(path).description;
   for (const Violation& violation : result.violations)
     run["violations"].push_back(violation_to_json(violation));
   run["bottlenecks"] = bottlenecks_to_json(result.bottlenecks);
+  for (std::size_t i = 0; i < result.bottlenecks.size(); ++i) {
+    const Bottleneck& b = result.bottlenecks[i];
+    run["bottlenecks"][i].update(Json{{"span_ps", b.span.ps()},
+                                      {"over_sizes", b.over_sizes},
+                                      {"next", b.next},
+                                      {"next_share", b.next_part},
+                                      {"limit", b.limit},
+                                      {"count", b.count},
+                                      {"each_ps", b.each.ps()}});
+  }
   run["notes"] = result.notes;
   run["flows"] = flows_to_json(result.flows);
   for (std::size_t i = 0; i < result.flows.size(); ++i) {
@@ -167,7 +223,10 @@ std::string run_to_text(const RunResult& result) {
   }
   run["pauses"] = Json::array();
   for (const PauseRecord& p : result.pauses)
-    run["pauses"].push_back({p.when.ps(), p.node, p.is_switch, p.port, p.priority, p.paused});
+    run["pauses"].push_back(
+        {p.when.ps(), p.node, p.is_switch, p.port, p.priority, p.paused, p.where});
+  run["series"] = series_to_json(result.series);
+  run["latency"] = latency_to_json(result.latency);
   return run.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -185,17 +244,15 @@ RunResult run_from_text(const std::string& text) {
     result.violations.push_back(
         {violation.at("kind").get<std::string>(), violation.at("where").get<std::string>(),
          time_of(violation.at("when_ps")), violation.at("text").get<std::string>()});
-  for (const Parsed& b : run.at("bottlenecks"))
-    result.bottlenecks.push_back({b.at("workload").get<std::string>(),
-                                  b.at("kind").get<std::string>(),
-                                  b.at("resource").get<std::string>(), b.at("share").get<double>(),
-                                  b.at("text").get<std::string>()});
+  for (const Parsed& b : run.at("bottlenecks")) result.bottlenecks.push_back(bottleneck_of(b));
   run.at("notes").get_to(result.notes);
   for (const Parsed& flow : run.at("flows")) result.flows.push_back(flow_of(flow));
+  result.latency = latency_of_json(run.at("latency"));
   for (const Parsed& p : run.at("pauses"))
     result.pauses.push_back({time_of(p[0]), p[1].get<std::uint32_t>(), p[2].get<bool>(),
-                             p[3].get<std::uint32_t>(), p[4].get<std::uint8_t>(),
-                             p[5].get<bool>()});
+                             p[3].get<std::uint32_t>(), p[4].get<std::uint8_t>(), p[5].get<bool>(),
+                             p[6].get<std::string>()});
+  result.series = series_of(run.at("series"));
   return result;
 }
 

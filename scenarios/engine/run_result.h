@@ -10,8 +10,39 @@
 
 #include "model/metrics.h"
 #include "model/units.h"
+#include "scenarios/engine/latency_result.h"
+#include "scenarios/engine/time_series.h"
 
 namespace rnicsim {
+
+/// What a record's text says beside the other fields, for those who say it in another language.
+struct RecordDetail {
+  enum class Kind : std::uint8_t {
+    kNone,
+    // Of a fault, what it is.
+    kPacketLost,
+    kPacketDamaged,
+    kPacketDuplicated,
+    kPacketDelayed,
+    kPacketHeldBack,
+    kSegmentAgain,
+    kConnectionFailed,
+    kResetSent,
+    kAccessRefused,
+    kNakSent,
+    kPageAbsent,
+    kPagesBrought,
+    kKeyOperationRefused,
+    kQueuePairFailed,
+    kErrorPolled,
+    kMoreFaults,
+  };
+  Kind kind = Kind::kNone;
+  std::string what = {};     ///< the packet, the connection, the state; of packets the operation
+  std::string why = {};      ///< status, refusal, ...
+  std::uint64_t number = 0;  ///< pages, a queue pair, faults that are not shown
+  std::uint64_t misses = 0;  ///< of many, those that waited for a table
+};
 
 /// One thing that happened, or the first to the last of many alike.
 struct TimelineRecord {
@@ -29,6 +60,7 @@ struct TimelineRecord {
   std::uint64_t bytes = 0;
   std::uint64_t work_request = 0;  ///< 0: none
   std::string text;                ///< one line for people
+  RecordDetail detail = {};        ///< no part of the document
 };
 
 struct Metric {
@@ -72,6 +104,7 @@ struct PauseRecord {
   std::uint32_t port = 0;
   std::uint8_t priority = 0;
   bool paused = false;
+  std::string where{};  ///< "host.A.nic0", "fabric.leaf0.port3"
 };
 
 /// What limited a workload (scenarios/engine/bottleneck).
@@ -84,6 +117,15 @@ struct Bottleneck {
   std::string resource;  ///< path of the metric that says so
   double part = 0;
   std::string text;  ///< one sentence for people
+  // What it says beside that, for those who say it in another language; no part of the document.
+  Time span = {};           ///< of which `part` is a share
+  bool over_sizes = false;  ///< it is of all sizes of a perftest together
+  std::string next =
+      {};  ///< path of the resource that comes next; of `latency` to `none`: the first
+  double next_part = 0;
+  std::uint64_t limit = 0;  ///< messages that may be under way at once
+  std::uint64_t count = 0;  ///< messages that were; turns that waited; notifications
+  Time each = {};           ///< a message's latency
 };
 
 struct RunResult {
@@ -92,8 +134,11 @@ struct RunResult {
   std::vector<Violation> violations;
   std::vector<FlowRecord> flows;
   std::vector<Bottleneck> bottlenecks;  ///< one a workload that has come to its end
+  /// Where the time of messages went, if it was asked for; no part of the document.
+  std::vector<WorkloadLatency> latency;
   std::vector<std::string> notes;   ///< what to know of the network: places left empty, failures
   std::vector<PauseRecord> pauses;  ///< if it was asked for; no part of the document
+  TimeSeries series;                ///< likewise
   Time end;                         ///< simulated time at which the run ended
   std::uint64_t callbacks = 0;      ///< of the scheduler, for the benches; no part of the document
   std::uint64_t data_packets = 0;   ///< likewise

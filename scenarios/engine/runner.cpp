@@ -54,7 +54,9 @@ class Runner {
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const auto process = running_.find(indices[i]);
       if (descriptors[i + 1].revents == 0 || process == running_.end()) continue;
-      if (!process->second->receive()) finish(process->first);
+      const bool ended = !process->second->receive();
+      show_looks(process->first);
+      if (ended) finish(process->first);
     }
     show_progress();
   }
@@ -81,6 +83,11 @@ class Runner {
       result.violations.push_back({"fault", jobs_[index].name, Time(), fault.what()});
       return result;
     }
+  }
+
+  void show_looks(std::size_t index) {
+    for (const LiveLook& look : running_.at(index)->take_looks())
+      options_.watch(jobs_[index].name, look);
   }
 
   void show_progress() {

@@ -18,10 +18,16 @@
 
 namespace rnicsim {
 
+/// What a run writes into files of its own.
+struct RunRecording {
+  std::optional<CaptureOptions> capture;
+  std::optional<WaveformOptions> waveform;
+};
+
 struct SimulationJob {
   std::string name;  ///< for messages; empty: they go without
   const Scenario* scenario = nullptr;
-  std::optional<CaptureOptions> capture = std::nullopt;
+  RunRecording recording{};
 };
 
 /// The simulator itself failed: a process died or a check of its own does not hold.
@@ -45,6 +51,12 @@ struct RunnerOptions {
   bool progress = false;
   /// Record when ports are paused.
   bool pauses = false;
+  /// Follow messages to see where their time goes.
+  bool latency = false;
+  /// Record time series.
+  std::optional<SeriesOptions> series;
+  /// Shown of each run what its ports are doing, twice a second and when it ends.
+  std::function<void(const std::string& run, const LiveLook& look)> watch;
   /// A run in which the simulator itself fails gives a result with nothing but a violation "fault",
   /// and the others go on.
   bool keep_going = false;

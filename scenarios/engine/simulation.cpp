@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/simulation.h"
 
+#include <deque>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -11,6 +12,7 @@
 #include "scenarios/engine/activity_log.h"
 #include "scenarios/engine/bottleneck.h"
 #include "scenarios/engine/flows/flow_workload.h"
+#include "scenarios/engine/latency_breakdown.h"
 #include "scenarios/engine/pair_workload.h"
 #include "scenarios/engine/pause_log.h"
 #include "scenarios/engine/pcie_bench_workload.h"
@@ -19,6 +21,7 @@
 #include "scenarios/engine/rkey_guessing.h"
 #include "scenarios/engine/system.h"
 #include "scenarios/engine/tcp_workload.h"
+#include "scenarios/engine/time_observers.h"
 #include "scenarios/engine/timeline.h"
 
 namespace rnicsim {
@@ -42,19 +45,15 @@ class Simulation {
     attach_observers();
     attach_capture();
     attach_pause_log();
+    attach_signal_observers();
     make_workloads();
     if (hooks_.built) hooks_.built(system_);
   }
 
   RunResult run() {
     Scheduler& scheduler = system_.scheduler();
-    if (hooks_.poll)
-      scheduler.set_poll(
-          [](void* self) {
-            auto* s = static_cast<Simulation*>(self);
-            return s->hooks_.poll(s->system_.scheduler().now());
-          },
-          this);
+    if (hooks_.poll || hooks_.live)
+      scheduler.set_poll([](void* self) { return static_cast<Simulation*>(self)->poll(); }, this);
     try {
       end_ = scheduler.run_until(scenario_.stop_at);
     } catch (const InvariantBroken& broken) {
@@ -64,6 +63,8 @@ class Simulation {
           {broken.kind(), path_of_module(broken.where()), broken.when(), broken.text()});
     }
     if (capture_) capture_->close();
+    if (waveform_) waveform_->close();
+    if (hooks_.live) hooks_.live(*live_, scheduler.now(), true);
     check();
     collect();
     return std::move(result_);
@@ -81,10 +82,35 @@ class Simulation {
       timeline_ = std::make_unique<Timeline>(system_.components());
       observers_.add(*timeline_);
     }
-    if (hooks_.log || hooks_.timeline) {
-      observer_ = hooks_.log ? static_cast<ProbeSink*>(&observers_) : timeline_.get();
-      system_.attach(observer_);
-    }
+    if (hooks_.latency) attach_latency();
+    if (!hooks_.log && !hooks_.timeline && !hooks_.latency) return;
+    const bool timeline_only = hooks_.timeline && !hooks_.log && !hooks_.latency;
+    observer_ = timeline_only ? static_cast<ProbeSink*>(timeline_.get()) : &observers_;
+    system_.attach(observer_);
+    if (!timeline_only) system_.attach_switches(observer_);
+  }
+
+  void attach_latency() {
+    LatencyBreakdown::Wiring wiring;
+    wiring.components = system_.components();
+    for (const WorkloadSpec& spec : scenario_.workload) wiring.workloads.push_back(spec.name);
+    std::vector<const Nic*> nics;
+    for (const System::Server& server : system_.servers())
+      for (const auto& nic : server.nics) nics.push_back(nic.get());
+    wiring.stopped = [nics](std::uint16_t nic, std::uint8_t priority) {
+      return nics[nic]->stopped(priority);
+    };
+    wiring.is_shown = [this](WorkRequestId id) { return timeline_ && timeline_->tracks(id); };
+    latency_ = std::make_unique<LatencyBreakdown>(std::move(wiring));
+    observers_.add(*latency_);
+    for (std::size_t i = 0; i < scenario_.workload.size(); ++i)
+      posting_observers_.emplace_back(*latency_, i, observers_);
+  }
+
+  /// What the next workload's programs report to.
+  ProbeSink* observer_of_next() {
+    if (!latency_) return observer_;
+    return &posting_observers_[workloads_.size()];
   }
 
   void attach_capture() {
@@ -100,16 +126,39 @@ class Simulation {
     system_.observe_pauses(pauses_.get());
   }
 
+  void attach_signal_observers() {
+    if (!hooks_.series && !hooks_.waveform && !hooks_.live) return;
+    const Signals signals = system_.signals();
+    if (hooks_.series) {
+      series_ = std::make_unique<SeriesRecorder>(signals, *hooks_.series);
+      time_observers_.add(*series_, series_->next_look());
+    }
+    if (hooks_.waveform) {
+      waveform_ = std::make_unique<Waveform>(system_.scheduler(), signals, *hooks_.waveform);
+      time_observers_.add(*waveform_, Time());
+    }
+    if (hooks_.live) live_ = std::make_unique<LiveView>(signals);
+    if (!time_observers_.empty())
+      system_.scheduler().observe(time_observers_, time_observers_.first());
+  }
+
+  bool poll() {
+    const Time now = system_.scheduler().now();
+    if (hooks_.live) hooks_.live(*live_, now, false);
+    return hooks_.poll && hooks_.poll(now);
+  }
+
   std::unique_ptr<Workload> make_workload(const WorkloadSpec& spec, unsigned from, unsigned to) {
+    ProbeSink* const observer = observer_of_next();
     if (spec.pattern == WorkloadPattern::kPerftest)
-      return std::make_unique<PerftestWorkload>(system_, spec, scenario_, from, to, observer_,
+      return std::make_unique<PerftestWorkload>(system_, spec, scenario_, from, to, observer,
                                                 timeline_.get());
     if (spec.pattern == WorkloadPattern::kRkeyGuessing)
-      return std::make_unique<RkeyGuessing>(system_, spec, scenario_, from, to, observer_,
+      return std::make_unique<RkeyGuessing>(system_, spec, scenario_, from, to, observer,
                                             timeline_.get());
     if (spec.pattern == WorkloadPattern::kRegistration)
-      return std::make_unique<RegistrationWorkload>(system_, spec, from, observer_);
-    return std::make_unique<PairWorkload>(system_, spec, scenario_, from, to, observer_,
+      return std::make_unique<RegistrationWorkload>(system_, spec, from, observer);
+    return std::make_unique<PairWorkload>(system_, spec, scenario_, from, to, observer,
                                           timeline_.get());
   }
 
@@ -124,7 +173,7 @@ class Simulation {
         workloads_.push_back(std::make_unique<PcieBenchWorkload>(system_, spec, scenario_));
       } else if (is_of_flows(spec.pattern)) {
         workloads_.push_back(std::make_unique<FlowWorkload>(system_, spec, scenario_, core,
-                                                            observer_, timeline_.get()));
+                                                            observer_of_next(), timeline_.get()));
       } else if (spec.is_over_tcp()) {
         workloads_.push_back(
             std::make_unique<TcpWorkload>(system_, spec, scenario_, core, timeline_.get()));
@@ -268,11 +317,13 @@ class Simulation {
     }
     result_.notes = system_.notes();
     if (pauses_) result_.pauses = pauses_->take();
+    if (series_) result_.series = series_->finish(result_.end);
     find_bottlenecks();
     check_sequences();
     collector.add("run.end", static_cast<std::uint64_t>(result_.end.ps()), Unit::kPicoseconds,
                   "simulated time at which the run ended");
     if (timeline_) result_.timeline = timeline_->take();
+    if (latency_) result_.latency = latency_->take();
     result_.callbacks = system_.scheduler().callbacks();
     result_.packet_hops = system_.packet_hops();
   }
@@ -283,12 +334,19 @@ class Simulation {
   // Before the system: its probes and taps point here to the end.
   std::unique_ptr<EventLog> log_;
   std::unique_ptr<Timeline> timeline_;
+  std::unique_ptr<LatencyBreakdown> latency_;
+  std::deque<PostingObserver> posting_observers_;  ///< by workload
   std::unique_ptr<PacketCapture> capture_;
   std::unique_ptr<PauseLog> pauses_;
   ProbeFanOut observers_;
   ProbeSink* observer_ = nullptr;
   System system_;
   ActivityLog activity_;
+  // After it: they read it, and its states report to the waveform.
+  std::unique_ptr<SeriesRecorder> series_;
+  std::unique_ptr<Waveform> waveform_;
+  std::unique_ptr<LiveView> live_;
+  TimeObservers time_observers_;
   std::vector<std::unique_ptr<Workload>> workloads_;
   Scheduler::End end_ = Scheduler::End::kIdle;
   bool broken_ = false;

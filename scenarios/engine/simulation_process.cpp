@@ -23,6 +23,7 @@ namespace {
 
 // What a line through the pipe begins with.
 constexpr char kProgress = 'P';
+constexpr char kLook = 'L';
 constexpr char kResult = 'R';
 constexpr char kBadInput = 'C';
 constexpr char kFault = 'F';
@@ -64,13 +65,36 @@ class ProgressReport {
   Clock::time_point next_ = Clock::now() + std::chrono::seconds(2);
 };
 
+/// A look at the ports twice a second, and one when the run has ended.
+class LiveReport {
+ public:
+  explicit LiveReport(int out) : out_(out) {}
+  void operator()(LiveView& view, Time now, bool last) {
+    const auto wall = std::chrono::steady_clock::now();
+    if ((wall < next_ && !last) || now <= before_) return;
+    next_ = wall + std::chrono::milliseconds(500);
+    before_ = now;
+    send(out_, kLook, live_look_to_text(view.look(now)));
+  }
+
+ private:
+  int out_;
+  std::chrono::steady_clock::time_point next_ =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  Time before_;
+};
+
 [[noreturn]] void run_child(int out, const SimulationJob& job, const RunnerOptions& options) {
   try {
     SimulationHooks hooks;
     if (options.progress) hooks.poll = ProgressReport(out);
     hooks.log = options.log;
-    hooks.capture = job.capture;
+    hooks.capture = job.recording.capture;
     hooks.pauses = options.pauses;
+    hooks.latency = options.latency;
+    hooks.series = options.series;
+    hooks.waveform = job.recording.waveform;
+    if (options.watch) hooks.live = LiveReport(out);
     if (options.log) std::cerr << "# " << job.name << '\n';
     send(out, kResult, run_to_text(options.simulate(*job.scenario, hooks)));
   } catch (const ConfigError& error) {
@@ -139,6 +163,8 @@ void SimulationProcess::take_lines() {
     const std::string line = text_.substr(begin + 1, end - begin - 1);
     if (text_[begin] == kProgress) {
       progress_ = Time::ps(std::stoll(line));
+    } else if (text_[begin] == kLook) {
+      looks_.push_back(live_look_from_text(line));
     } else {
       verdict_ = text_[begin];
       answer_ = line;

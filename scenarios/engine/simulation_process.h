@@ -7,6 +7,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "scenarios/engine/runner.h"
 
@@ -33,6 +35,8 @@ class SimulationProcess {
   RunResult result();
   /// How far simulated time has come, once the child has said so.
   const std::optional<Time>& progress() const { return progress_; }
+  /// Looks at its ports that have come since the last call.
+  std::vector<LiveLook> take_looks() { return std::exchange(looks_, {}); }
 
  private:
   void take_lines();
@@ -45,6 +49,7 @@ class SimulationProcess {
   char verdict_ = 0;  ///< kind of the last line
   std::string answer_;
   std::optional<Time> progress_;
+  std::vector<LiveLook> looks_;
 };
 
 }  // namespace rnicsim

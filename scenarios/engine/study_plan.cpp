@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "scenarios/engine/scenario_checks.h"
 #include "scenarios/engine/study_expression.h"
@@ -38,6 +39,15 @@ std::string last_word(const std::string& path) {
     if (is_name || dot == std::string::npos) return word;
     rest.resize(dot);
   }
+}
+
+/// The shortened texts, unless two of them are the same.
+std::vector<std::string> shown_for(const std::vector<std::string>& labels) {
+  std::vector<std::string> shown;
+  shown.reserve(labels.size());
+  for (const std::string& label : labels) shown.push_back(short_text(label));
+  const std::set<std::string> different(shown.begin(), shown.end());
+  return different.size() == labels.size() ? shown : labels;
 }
 
 class Planner {
@@ -130,6 +140,7 @@ class Planner {
       if (first + 1 != made.labels.end())
         fail(path, "has the value " + in_quotes(made.labels.back()) + " twice");
     }
+    made.shown = shown_for(made.labels);
     Positions positions;
     for (std::size_t i = 0; i < made.values.size(); ++i) positions.push_back({i});
     axes_.push_back(std::move(made));
@@ -228,21 +239,28 @@ StudyPoint StudyPlan::point(std::size_t index) const {
   return point;
 }
 
-const std::string& StudyPlan::label(const StudyPoint& point, std::size_t axis) const {
+std::size_t StudyPlan::value_at(const StudyPoint& point, std::size_t axis) const {
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     const StudyDimension& dimension = dimensions_[d];
     for (std::size_t i = 0; i < dimension.axes.size(); ++i)
-      if (dimension.axes[i] == axis)
-        return axes_[axis].labels[dimension.positions[point.positions[d]][i]];
+      if (dimension.axes[i] == axis) return dimension.positions[point.positions[d]][i];
   }
-  return axes_[axis].labels[0];
+  return 0;
+}
+
+const std::string& StudyPlan::label(const StudyPoint& point, std::size_t axis) const {
+  return axes_[axis].labels[value_at(point, axis)];
+}
+
+const std::string& StudyPlan::shown(const StudyPoint& point, std::size_t axis) const {
+  return axes_[axis].shown[value_at(point, axis)];
 }
 
 std::string StudyPlan::position_label(std::size_t dimension, std::size_t position) const {
   const StudyDimension& of = dimensions_[dimension];
   std::string text;
   for (std::size_t i = 0; i < of.axes.size(); ++i)
-    text += (i == 0 ? "" : ", ") + axes_[of.axes[i]].labels[of.positions[position][i]];
+    text += (i == 0 ? "" : " / ") + axes_[of.axes[i]].shown[of.positions[position][i]];
   return text;
 }
 

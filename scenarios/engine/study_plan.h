@@ -20,7 +20,8 @@ struct StudyAxis {
   std::string name;
   std::vector<std::string> paths;
   std::vector<JsonNode> values;
-  std::vector<std::string> labels;  ///< the same for people, all different
+  std::vector<std::string> labels;  ///< the same as texts, all different
+  std::vector<std::string> shown;   ///< the same for people: long fractions are shortened
 };
 
 struct StudyDimension {
@@ -47,9 +48,10 @@ class StudyPlan {
   /// Points, repeats included.
   std::size_t size() const;
   StudyPoint point(std::size_t index) const;
-  /// What the axis says at the point.
+  /// What the axis says at the point, and the same for people.
   const std::string& label(const StudyPoint& point, std::size_t axis) const;
-  /// "4 KiB, 64": of all axes of the dimension.
+  const std::string& shown(const StudyPoint& point, std::size_t axis) const;
+  /// "4 KiB / 64": of all axes of the dimension, for people.
   std::string position_label(std::size_t dimension, std::size_t position) const;
   /// What the study and its axes change there, each value with its path as key, in that order. The
   /// seed is not among them.
@@ -61,6 +63,8 @@ class StudyPlan {
 
  private:
   void check_columns(const JsonNode& document) const;
+  /// Which of the axis's values the point has.
+  std::size_t value_at(const StudyPoint& point, std::size_t axis) const;
   std::string text_at(const StudyPoint& point, const std::string& name) const;
 
   StudySpec spec_;

@@ -16,6 +16,8 @@ namespace {
 struct Measured {
   std::optional<double> value;
   std::string unit;
+  bool has_metric = false;   ///< the run knows it
+  bool has_divisor = false;  ///< the same of what it is divided by, if it is
 };
 
 std::string unit_of(Unit unit, const std::optional<Unit>& per) {
@@ -24,24 +26,21 @@ std::string unit_of(Unit unit, const std::optional<Unit>& per) {
   return fmt::format("{}/{}", unit_name(unit), unit_name(*per));
 }
 
-/// Nothing: the run does not know the metric.
-std::optional<Measured> measured(const StudyMetricSpec& spec, const RunResult& run) {
+Measured measured(const StudyMetricSpec& spec, const RunResult& run) {
   const MetricSum metric(spec.metric);
-  Measured made{metric.value_in(run), ""};
+  Measured made{metric.value_in(run), "", metric.known_to(run), !spec.per};
   std::optional<Unit> per_unit;
-  bool known = metric.known_to(run);
   if (spec.per) {
     const MetricSum per(*spec.per);
-    known = known && per.known_to(run);
+    made.has_divisor = per.known_to(run);
     const std::optional<double> divisor = per.value_in(run);
     if (made.value && divisor && *divisor != 0)
       *made.value /= *divisor;
     else
       made.value.reset();
-    if (known) per_unit = per.unit_in(run);
+    if (made.has_divisor) per_unit = per.unit_in(run);
   }
-  if (known) made.unit = unit_of(metric.unit_in(run), per_unit);
-  if (!known && !made.value) return std::nullopt;
+  if (made.has_metric && made.has_divisor) made.unit = unit_of(metric.unit_in(run), per_unit);
   return made;
 }
 
@@ -83,24 +82,42 @@ void StudyCollector::add_values(StudyRow& row, const RunResult& run) {
   any_run_ = true;
   for (std::size_t m = 0; m < result_.metrics.size(); ++m) {
     StudyMetric& metric = result_.metrics[m];
+    Known& known = known_[m];
     try {
-      const std::optional<Measured> found = measured(metric.spec, run);
-      if (!found) continue;
-      row.values[m] = found->value;
-      if (found->unit.empty()) continue;
-      known_[m] = true;
-      if (!metric.spec.unit) metric.unit = found->unit;
+      const Measured found = measured(metric.spec, run);
+      row.values[m] = found.value;
+      known.metric = known.metric || found.has_metric;
+      known.divisor = known.divisor || found.has_divisor;
+      known.value = known.value || found.value.has_value();
+      if (!found.has_metric || !found.has_divisor) note_names(run);
+      if (!metric.spec.unit && !found.unit.empty()) metric.unit = found.unit;
     } catch (const ConfigError& error) {
       fail_check(study_.document(), fmt::format("metrics.{}.metric", m), error.detail().found);
     }
   }
 }
 
+void StudyCollector::note_names(const RunResult& run) {
+  for (const auto& [name, metric] : run.metrics) names_.insert(name);
+}
+
+void StudyCollector::warn_of(const StudyMetricSpec& spec, const std::string& missing,
+                             bool counts_as_zero) {
+  std::string text = fmt::format("{}: no point has the metric {}", spec.name, in_quotes(missing));
+  if (counts_as_zero) text += ", which counts as 0";
+  const bool is_one_name = missing.find_first_of("*+") == std::string::npos;
+  const std::string nearest =
+      is_one_name ? nearest_of(missing, {names_.begin(), names_.end()}) : "";
+  if (!nearest.empty()) text += fmt::format("; did you mean {}?", in_quotes(nearest));
+  result_.warnings.push_back(std::move(text));
+}
+
 StudyResult StudyCollector::finish() {
-  for (std::size_t m = 0; any_run_ && m < known_.size(); ++m)
-    if (!known_[m])
-      fail_check(study_.document(), fmt::format("metrics.{}.metric", m),
-                 "no run has such a metric: " + in_quotes(result_.metrics[m].spec.metric));
+  for (std::size_t m = 0; any_run_ && m < known_.size(); ++m) {
+    const StudyMetricSpec& spec = result_.metrics[m].spec;
+    if (!known_[m].metric) warn_of(spec, spec.metric, known_[m].value);
+    if (!known_[m].divisor) warn_of(spec, *spec.per, false);
+  }
   std::sort(result_.rows.begin(), result_.rows.end(),
             [](const StudyRow& a, const StudyRow& b) { return a.point.index < b.point.index; });
   return std::move(result_);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct StudyResult {
   StudyPlan plan;
   std::vector<StudyMetric> metrics;
   std::vector<StudyRow> rows;  ///< in the order of the points
+  std::vector<std::string> warnings;
 };
 
 /// Takes the points' outcomes in any order.
@@ -44,16 +46,24 @@ class StudyCollector {
   /// `row` has everything but values and, unless the point could not be read, error.
   void add(StudyRow row, const PointOutcome& outcome);
   std::size_t failed() const { return failed_; }  ///< rows with an error
-  /// Throws ConfigError for a metric that no run has, though some came to their end.
+  /// A metric that no run has, though some came to their end, is warned of.
   StudyResult finish();
 
  private:
   void add_values(StudyRow& row, const RunResult& run);
   std::string unexpected(const RunResult& run, bool& spoilt) const;
+  void note_names(const RunResult& run);
+  void warn_of(const StudyMetricSpec& spec, const std::string& missing, bool counts_as_zero);
 
   const StudyFile& study_;
   StudyResult result_;
-  std::vector<bool> known_;  ///< one a metric
+  struct Known {
+    bool metric = false;
+    bool divisor = false;
+    bool value = false;
+  };
+  std::vector<Known> known_;     ///< one a metric: whether any run has it
+  std::set<std::string> names_;  ///< of metrics of runs that lacked one
   bool any_run_ = false;
   std::size_t failed_ = 0;
 };

@@ -66,7 +66,7 @@ class PointRunner {
       // The child gets it by fork, so it need not live longer than that.
       const Scenario scenario = options_.scenario(attempt.point);
       // No name: a point's error is kept, and read again in studies where it has another number.
-      const SimulationJob job{"", &scenario, std::nullopt};
+      const SimulationJob job{"", &scenario, {}};
       running_.push_back(
           {attempt, std::make_unique<SimulationProcess>(job, process_, signals_.before())});
     } catch (const ConfigError& error) {

@@ -55,8 +55,10 @@ void StudyMetricSpec::describe(Fields& f) {
                      "a metric's path, or several joined by \" + \"; * stands for any characters "
                      "but dots, and all that match are added up");
   f.optional("per", per, "metric by which it is divided, likewise");
-  f.required().choice("better", better, {{"more", StudyAim::kMore}, {"less", StudyAim::kLess}},
-                      "which values are good");
+  f.required().choice(
+      "better", better,
+      {{"more", StudyAim::kMore}, {"less", StudyAim::kLess}, {"none", StudyAim::kNone}},
+      "which values are good; none: the metric is information and is not judged");
   f.optional("unit", unit, "words for the bare number's unit, instead of the metrics' own");
 }
 

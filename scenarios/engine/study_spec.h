@@ -72,7 +72,7 @@ struct DimensionSpec {
   void describe(Fields& f);
 };
 
-enum class StudyAim : std::uint8_t { kMore, kLess };
+enum class StudyAim : std::uint8_t { kMore, kLess, kNone };
 
 struct StudyMetricSpec {
   std::string name;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 namespace rnicsim {
 namespace {
@@ -38,15 +39,42 @@ std::optional<double> half_width_of(const std::vector<double>& values) {
   return student_t(freedom) * deviation / std::sqrt(static_cast<double>(values.size()));
 }
 
-std::optional<std::size_t> knee_of(const std::vector<double>& curve, double least) {
+double relative_change(double from, double to) {
+  if (from != 0) return (to - from) / std::abs(from);
+  return to == 0 ? 0 : std::copysign(std::numeric_limits<double>::infinity(), to);
+}
+
+double mean_change(const std::vector<std::pair<double, double>>& pairs) {
+  std::vector<double> changes;
+  double from_all = 0;
+  double to_all = 0;
+  bool leaves_zero = false;
+  for (const auto& [from, to] : pairs) {
+    changes.push_back(relative_change(from, to));
+    leaves_zero = leaves_zero || (from == 0 && to != 0);
+    from_all += from;
+    to_all += to;
+  }
+  return leaves_zero ? relative_change(from_all, to_all) : mean_of(changes);
+}
+
+double change_per_doubling(double change, double doublings) {
+  if (std::isinf(change)) return change;
+  const double ratio = 1 + change;
+  return ratio < 0 ? change / doublings : std::pow(ratio, 1 / doublings) - 1;
+}
+
+std::optional<std::size_t> knee_of(const std::vector<CurvePoint>& curve, double least) {
   if (curve.size() < 3) return std::nullopt;
-  const double rise = curve.back() - curve.front();
-  if (rise <= 0 || rise < least * std::abs(curve.front())) return std::nullopt;
+  const CurvePoint& first = curve.front();
+  const CurvePoint& last = curve.back();
+  const double rise = last.height - first.height;
+  if (rise <= 0 || rise < least * std::abs(first.height)) return std::nullopt;
   std::optional<std::size_t> knee;
   double farthest = kLeastBend;
   for (std::size_t i = 1; i + 1 < curve.size(); ++i) {
-    const double along = static_cast<double>(i) / static_cast<double>(curve.size() - 1);
-    const double above = (curve[i] - curve.front()) / rise - along;
+    const double line = (curve[i].along - first.along) / (last.along - first.along);
+    const double above = (curve[i].height - first.height) / rise - line;
     if (above < farthest || (knee && above == farthest)) continue;
     farthest = above;
     knee = i;

@@ -78,7 +78,7 @@ std::string text_in(Kind kind, double value) {
     case Kind::kCycles:
       return to_text(Cycles(whole));
     case Kind::kReal:
-      return fmt::format("{:.6g}", value);
+      return fmt::format("{}", value);  // the shortest that reads back the same
     case Kind::kWhole:
     case Kind::kNone:
       break;
@@ -136,6 +136,11 @@ std::vector<JsonNode> range_of(const Ends& ends, const RangeEnds& nodes, std::si
 }
 
 }  // namespace
+
+std::string short_text(const std::string& text) {
+  const Number number = bare_number_of(text);
+  return number.kind == Kind::kReal ? fmt::format("{:.6g}", number.value) : text;
+}
 
 std::optional<double> number_of_text(const std::string& text) {
   Number number = bare_number_of(text);

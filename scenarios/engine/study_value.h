@@ -14,12 +14,16 @@ namespace rnicsim {
 /// Of a bare number itself, of a quantity its ps, B, b/s, Hz, mm or cycles; nothing of other texts.
 std::optional<double> number_of_text(const std::string& text);
 
+/// For people: of a bare number with a fraction six digits, of anything else the text itself.
+std::string short_text(const std::string& text);
+
 struct RangeEnds {
   JsonNode from;
   JsonNode to;
 };
 /// `count` values from one end to the other, both included, at even distances or in even ratios.
-/// Quantities and whole numbers are rounded to whole ones; what is then the same stands once.
+/// Quantities and whole numbers are rounded to whole ones; what is then the same stands once. Other
+/// numbers are written so that they read back as the same.
 /// Throws ConfigError without a path. REQUIRES: count is at least 2.
 std::vector<JsonNode> linear_range(const RangeEnds& ends, std::size_t count);
 std::vector<JsonNode> logarithmic_range(const RangeEnds& ends, std::size_t count);

@@ -171,6 +171,18 @@ bool System::idle() const {
   return fabric_->idle();
 }
 
+Signals System::signals() {
+  Signals signals;
+  for (Server& server : servers_) {
+    const SignalScope host(signals, "host." + server.name);
+    server.host->signals(host);
+    for (std::size_t i = 0; i < server.nics.size(); ++i)
+      server.nics[i]->signals(host.child("nic" + std::to_string(i)));
+  }
+  fabric_->add_signals(signals);
+  return signals;
+}
+
 void System::report(MetricSink& sink) {
   for (Server& server : servers_) {
     const MetricScope host(sink, "host." + server.name);

@@ -15,6 +15,7 @@
 #include "model/packet_tap.h"
 #include "model/probe.h"
 #include "model/scheduler.h"
+#include "model/signal.h"
 #include "nic/dma_exerciser.h"
 #include "nic/nic.h"
 #include "scenarios/engine/probe_component.h"
@@ -43,6 +44,8 @@ class System : public sc_core::sc_module {
 
   /// Programs attach their own probes, under their server's component.
   void attach(ProbeSink* sink);
+  /// What passes the ports of switches, too.
+  void attach_switches(ProbeSink* sink) { fabric_->attach_switches(sink, first_switch_); }
   /// Port numbers count all NICs, host by host; with `switches` those of switches follow.
   void attach_tap(PacketTap* tap, bool switches);
   /// Every port's: nodes as the topology numbers them.
@@ -62,6 +65,8 @@ class System : public sc_core::sc_module {
   /// Ports that were paused for as long as a watchdog looks for, the first to be so first.
   std::vector<PauseStorm> pause_storms() const;
   void report(MetricSink& sink);
+  /// Of every block, to read while the system lives.
+  Signals signals();
   /// What bytes were sent and have arrived nowhere; empty if none are missing.
   std::vector<std::string> conservation_faults() const;
   std::uint64_t packet_hops() const;

@@ -14,23 +14,30 @@ namespace rnicsim {
 
 namespace {
 
+using Detail = RecordDetail::Kind;
+
 Time time_in(std::uint64_t ps) { return Time::ps(static_cast<std::int64_t>(ps)); }
 
-/// What an injected fault does to a packet; null for records of anything else.
-const char* fate_on_link(ProbeKind kind) {
+struct Fate {
+  RecordDetail::Kind kind;
+  const char* text;
+};
+
+/// What an injected fault does to a packet; nothing for records of anything else.
+std::optional<Fate> fate_on_link(ProbeKind kind) {
   switch (kind) {
     case ProbeKind::kPacketLost:
-      return "is lost";
+      return Fate{Detail::kPacketLost, "is lost"};
     case ProbeKind::kPacketDamaged:
-      return "is damaged";
+      return Fate{Detail::kPacketDamaged, "is damaged"};
     case ProbeKind::kPacketDuplicated:
-      return "arrives twice";
+      return Fate{Detail::kPacketDuplicated, "arrives twice"};
     case ProbeKind::kPacketDelayed:
-      return "is delayed";
+      return Fate{Detail::kPacketDelayed, "is delayed"};
     case ProbeKind::kPacketHeldBack:
-      return "is held back for others to overtake";
+      return Fate{Detail::kPacketHeldBack, "is held back for others to overtake"};
     default:
-      return nullptr;
+      return std::nullopt;
   }
 }
 
@@ -61,7 +68,7 @@ const char* packets_of(Operation operation) {
 
 /// The record comes from the NIC that the work request was posted to.
 bool Timeline::at_home(const ProbeRecord& r) const {
-  const std::optional<std::uint8_t> nic = components_[r.component].nic;
+  const std::optional<std::uint16_t> nic = components_[r.component].nic;
   return nic && r.work_request.nic() == *nic;
 }
 
@@ -113,9 +120,22 @@ void Timeline::record(const ProbeRecord& r) {
 
 void Timeline::control_plane(const ProbeRecord& r) {
   const auto add = [&](int step, const char* part, const char* lane, const char* block, Time begin,
-                       std::uint64_t bytes, const char* text) {
-    once_.push_back({step, part, begin, r.time, 1, r.time, begin, host(r), lane, block, "control",
-                     bytes, 0, text});
+                       std::uint64_t bytes, const char* text, const char* what = "") {
+    once_.push_back({step,
+                     part,
+                     begin,
+                     r.time,
+                     1,
+                     r.time,
+                     begin,
+                     host(r),
+                     lane,
+                     block,
+                     "control",
+                     bytes,
+                     0,
+                     text,
+                     {Detail::kNone, what}});
   };
   switch (r.kind) {
     case ProbeKind::kAppStart:
@@ -134,7 +154,8 @@ void Timeline::control_plane(const ProbeRecord& r) {
     case ProbeKind::kControlMessage:
       add(3, "hand over", "app", "control_channel", time_in(r.a), r.b,
           r.segment ? "over a TCP connection of the same hosts"
-                    : "over a control channel of configured latency");
+                    : "over a control channel of configured latency",
+          r.segment ? "TCP" : "");
       break;
     default:
       break;
@@ -143,7 +164,13 @@ void Timeline::control_plane(const ProbeRecord& r) {
 
 /// Packets of the request and, where they bring data, of the answer.
 void Timeline::on_wire(const ProbeRecord& r, Tracked& tracked) {
-  const Row request{6, "packets", "wire", "port", "data", packets_of(tracked.operation)};
+  const Row request{6,
+                    "packets",
+                    "wire",
+                    "port",
+                    "data",
+                    packets_of(tracked.operation),
+                    name_of(tracked.operation)};
   static constexpr Row kAnswer{6, "answers", "wire", "port", "data", "responses [data]"};
   const bool sent = r.kind == ProbeKind::kPacketSent;
   const bool of_request = at_home(r) == sent;
@@ -176,7 +203,7 @@ void Timeline::data_plane(const ProbeRecord& r, Tracked& tracked) {
   static constexpr Row kOwnKey{
       7, "key operation", "nic", "key_operations", "data", "window bound or key invalidated"};
   static constexpr Row kTheirKey{
-      7, "key operation", "nic", "key_operations", "data", "key invalidated by the SEND"};
+      7, "key operation", "nic", "key_operations", "data", "key invalidated by the SEND", "SEND"};
   static constexpr Row kWrite{8,           "DMA write", "nic",
                               "responder", "data",      "into the application's memory"};
   static constexpr Row kAck{9, "ACK", "wire", "responder", "data", "acknowledgement travels back"};
@@ -283,75 +310,97 @@ void Timeline::events(const ProbeRecord& r, Tracked& tracked) {
 }
 
 void Timeline::add_fault(const ProbeRecord& r, const std::string& where, const char* lane,
-                         const char* block, const std::string& text) {
+                         const char* block, const std::string& text, RecordDetail detail) {
   if (++faults_seen_ > kMaxFaults) return;
   faults_.push_back({0, "fault", r.time, r.time, 1, r.time, r.time, where, lane, block, "data", 0,
-                     r.work_request.value(), text});
+                     r.work_request.value(), text, std::move(detail)});
 }
 
 void Timeline::fault_of_tcp(const ProbeRecord& r) {
-  const auto add = [&](const std::string& text) {
-    add_fault(r, host(r), "cpu", "kernel.tcp", text);
+  const auto add = [&](const std::string& text, RecordDetail detail) {
+    add_fault(r, host(r), "cpu", "kernel.tcp", text, std::move(detail));
   };
   switch (r.kind) {
-    case ProbeKind::kSegmentAgain:
-      return add(fmt::format("sends again {}: {}", name_of(static_cast<TcpAgain>(r.b)),
-                             text_of(r.segment)));
-    case ProbeKind::kConnectionFailed:
-      return add(fmt::format("the connection {} > {} failed: {}", r.segment.source_port,
-                             r.segment.destination_port, name_of(static_cast<TcpFailure>(r.b))));
-    case ProbeKind::kResetSent:
-      return add(fmt::format("resets a stranger: {}", text_of(r.segment)));
+    case ProbeKind::kSegmentAgain: {
+      const char* const why = name_of(static_cast<TcpAgain>(r.b));
+      const std::string segment = text_of(r.segment);
+      return add(fmt::format("sends again {}: {}", why, segment),
+                 {Detail::kSegmentAgain, segment, why});
+    }
+    case ProbeKind::kConnectionFailed: {
+      const char* const why = name_of(static_cast<TcpFailure>(r.b));
+      const std::string connection =
+          fmt::format("{} > {}", r.segment.source_port, r.segment.destination_port);
+      return add(fmt::format("the connection {} failed: {}", connection, why),
+                 {Detail::kConnectionFailed, connection, why});
+    }
+    case ProbeKind::kResetSent: {
+      const std::string segment = text_of(r.segment);
+      return add(fmt::format("resets a stranger: {}", segment), {Detail::kResetSent, segment});
+    }
     default:
       return;
   }
 }
 
+void Timeline::fault_on_link(const ProbeRecord& r) {
+  const std::optional<Fate> fate = fate_on_link(r.kind);
+  if (!fate) return;
+  const std::string what = r.segment
+                               ? fmt::format("TCP {}", text_of(r.segment))
+                               : fmt::format("{}, PSN {}", name_of(static_cast<Opcode>(r.b)), r.a);
+  add_fault(r, sent_on(r), "wire", "link", fmt::format("{}, {}", what, fate->text),
+            {fate->kind, what});
+}
+
 void Timeline::fault(const ProbeRecord& r) {
-  const auto add = [&](const char* lane, const char* block, const std::string& text) {
-    add_fault(r, host(r), lane, block, text);
+  const auto add = [&](const char* lane, const char* block, const std::string& text,
+                       RecordDetail detail) {
+    add_fault(r, host(r), lane, block, text, std::move(detail));
   };
-  if (const char* fate = fate_on_link(r.kind)) {
-    const std::string what =
-        r.segment ? fmt::format("TCP {}", text_of(r.segment))
-                  : fmt::format("{}, PSN {}", name_of(static_cast<Opcode>(r.b)), r.a);
-    add_fault(r, sent_on(r), "wire", "link", fmt::format("{}, {}", what, fate));
-  }
+  fault_on_link(r);
   fault_of_tcp(r);
-  const auto status = static_cast<CompletionStatus>(r.b);
   switch (r.kind) {
     case ProbeKind::kKeyChecked:
-      if (r.b != 0)
-        add("nic", "key_checker",
-            std::string("access refused: ") + name_of(static_cast<KeyFault>(r.b)));
+      if (r.b != 0) {
+        const char* const why = name_of(static_cast<KeyFault>(r.b));
+        add("nic", "key_checker", std::string("access refused: ") + why,
+            {Detail::kAccessRefused, "", why});
+      }
       break;
     case ProbeKind::kAckSent: {
       const Aeth aeth{static_cast<std::uint8_t>(r.b), 0};
-      if (aeth.is_nak())
-        add("nic", "responder", std::string("sends NAK: ") + name_of(aeth.nak_code()));
+      if (!aeth.is_nak()) break;
+      const char* const why = name_of(aeth.nak_code());
+      add("nic", "responder", std::string("sends NAK: ") + why, {Detail::kNakSent, "", why});
       break;
     }
     case ProbeKind::kEventWritten:
       if (static_cast<abi::EventType>(r.b >> 32) == abi::EventType::kPageFault)
-        add("nic", "page_faults", "tells the driver of an absent page");
+        add("nic", "page_faults", "tells the driver of an absent page", {Detail::kPageAbsent});
       break;
     case ProbeKind::kPagesBrought:
-      add("cpu", "driver", fmt::format("brings {} pages in", r.b));
+      add("cpu", "driver", fmt::format("brings {} pages in", r.b),
+          {Detail::kPagesBrought, "", "", r.b});
       break;
     case ProbeKind::kKeyChanged:
-      if (r.b != 0) add("nic", "key_operations", "operation on a key refused");
+      if (r.b != 0)
+        add("nic", "key_operations", "operation on a key refused", {Detail::kKeyOperationRefused});
       break;
     case ProbeKind::kQpError:
-    case ProbeKind::kSendQueueError:
-      add("nic", "completer",
-          fmt::format("queue pair {} goes to {}: {}", r.a,
-                      name_of(r.kind == ProbeKind::kQpError ? QpState::kErr : QpState::kSqe),
-                      name_of(status)));
+    case ProbeKind::kSendQueueError: {
+      const char* const state =
+          name_of(r.kind == ProbeKind::kQpError ? QpState::kErr : QpState::kSqe);
+      const char* const why = name_of(static_cast<CompletionStatus>(r.b));
+      add("nic", "completer", fmt::format("queue pair {} goes to {}: {}", r.a, state, why),
+          {Detail::kQueuePairFailed, state, why, r.a});
       break;
+    }
     case ProbeKind::kCompletionPolled: {
       const auto polled = static_cast<CompletionStatus>(r.a);
       if (polled != CompletionStatus::kSuccess)
-        add("cpu", "verbs", std::string("completion in error: ") + name_of(polled));
+        add("cpu", "verbs", std::string("completion in error: ") + name_of(polled),
+            {Detail::kErrorPolled, "", name_of(polled)});
       break;
     }
     default:
@@ -367,6 +416,7 @@ std::vector<TimelineRecord> Timeline::take() {
   if (faults_seen_ > kMaxFaults) {
     TimelineRecord more = faults_.back();
     more.text = std::to_string(faults_seen_ - kMaxFaults) + " more faults are not shown";
+    more.detail = {Detail::kMoreFaults, "", "", faults_seen_ - kMaxFaults};
     all.push_back(more);
   }
   const auto rank = [](const TimelineRecord& r) { return r.step == 0 ? 10 : r.step; };

@@ -39,6 +39,10 @@ class Timeline : public ProbeSink {
     tracked.way_back = to + '-' + from;
   }
 
+  bool tracks(WorkRequestId work_request) const {
+    return tracked_.count(work_request.value()) != 0;
+  }
+
   /// The same of a message over TCP, which `from` is about to send.
   void track_tcp(const TcpMark& mark, const std::string& from, const std::string& to) {
     tcp_.track(mark, from, to, false);
@@ -66,8 +70,9 @@ class Timeline : public ProbeSink {
   void on_wire(const ProbeRecord& r, Tracked& tracked);
   void fault(const ProbeRecord& r);
   void fault_of_tcp(const ProbeRecord& r);
+  void fault_on_link(const ProbeRecord& r);
   void add_fault(const ProbeRecord& r, const std::string& where, const char* lane,
-                 const char* block, const std::string& text);
+                 const char* block, const std::string& text, RecordDetail detail);
   const std::string& host(const ProbeRecord& r) const { return components_[r.component].host; }
   bool at_home(const ProbeRecord& r) const;
   bool of_home_host(const ProbeRecord& r) const;

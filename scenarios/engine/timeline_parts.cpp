@@ -11,9 +11,11 @@ void TimelineParts::grow(const TimelineRow& row, const std::string& host, Time b
                          std::uint64_t bytes, std::uint64_t work_request) {
   Part& part = parts_[key_of(row)];
   TimelineRecord& record = part.record;
-  if (part.count++ == 0)
+  if (part.count++ == 0) {
     record = {row.step, row.part, begin,     end,       1, end,          begin,
               host,     row.lane, row.block, row.plane, 0, work_request, row.text};
+    record.detail.what = row.what;
+  }
   if (end < record.first_end) record.first_end = end;
   if (begin > record.last_begin) record.last_begin = begin;
   record.begin = std::min(record.begin, begin);
@@ -35,6 +37,7 @@ void TimelineParts::take(std::vector<TimelineRecord>& records) {
     Part& part = entry.second;
     TimelineRecord& record = part.record;
     record.count = part.count;
+    record.detail.misses = part.misses;
     if (part.misses != 0)
       record.text += ", " + std::to_string(part.misses) + " waited for the table";
     if (part.count > 1)

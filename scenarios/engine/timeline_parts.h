@@ -21,6 +21,7 @@ struct TimelineRow {
   const char* block;
   const char* plane;
   const char* text;
+  const char* what = "";  ///< what the text depends on beside step and part (RecordDetail)
 };
 
 class TimelineParts {

@@ -9,6 +9,7 @@
 
 #include "model/json_document.h"
 #include "tests/support/metric_recorder.h"
+#include "tests/support/probe_recorder.h"
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
@@ -249,6 +250,31 @@ TEST_CASE("a paused priority is passed over, and goes on when its time is over")
   bench.scheduler.run_until(1_ms);
   CHECK(bench.order() == std::vector<std::uint32_t>{2, 0, 1});
   CHECK(bench.sent[1].head == 512_ns + kPreamble);
+}
+
+TEST_CASE("an observer sees how long packets waited, and of that how long they were stopped") {
+  Bench bench(instant_pauses());
+  test::ProbeRecorder probes;
+  bench.egress.probe.attach(&probes, 9);
+  bench.pauses(1U << 7, 100);  // 512 ns
+  bench.scheduler.run_until(1_ns);
+  bench.enqueue(7, 20_ns);
+  bench.enqueue(7, 30_ns);
+  bench.scheduler.at(2_us, {[](void*, std::uint64_t) {}, nullptr, 0});
+  bench.scheduler.run_until(1_ms);
+  const std::vector<ProbeRecord> starts = probes.of(ProbeKind::kPacketStarts);
+  REQUIRE(starts.size() == 2);
+  CHECK(starts[0].component == 9);
+  CHECK(starts[0].time == 512_ns);
+  CHECK(starts[0].a == 20'000);
+  CHECK(starts[0].b == 492'000);  // all of it
+  CHECK(starts[1].time == 512_ns + slot(1086));
+  CHECK(starts[1].a == 30'000);
+  CHECK(starts[1].b == 511'000);  // since it came, and then it waited for the other
+  const std::vector<ProbeRecord> forwarded = probes.of(ProbeKind::kPacketForwarded);
+  REQUIRE(forwarded.size() == 2);
+  CHECK(forwarded[1].time == bench.sent[1].tail);
+  CHECK(forwarded[1].b == 1086);
 }
 
 TEST_CASE("a paused priority that shares by weight keeps nobody from sending") {

@@ -247,4 +247,27 @@ TEST_CASE("a failure under a foreign sc_start is loud") {
   REQUIRE(text.find("a broken block") != std::string::npos);
 }
 
+TEST_CASE("an observer of time sees what was before each later instant, and changes nothing") {
+  struct Observer : TimeObserver {
+    explicit Observer(Recorder& r) : recorder(r) {}
+    Time before(Time next) override {
+      list.emplace_back(next, recorder.trace.size());
+      return next < 7_ns ? next : 9_ns;
+    }
+    Recorder& recorder;
+    Trace list;
+  };
+  Scheduler scheduler("scheduler");
+  Recorder recorder(scheduler);
+  Observer observer(recorder);
+  scheduler.observe(observer, 2_ns);
+  for (const Time at : {1_ns, 2_ns, 4_ns, 4_ns, 7_ns, 8_ns, 9_ns, 12_ns})
+    scheduler.at(at, recorder.noting(0));
+  REQUIRE(scheduler.run_until(1_us) == Scheduler::End::kIdle);
+  // Asked first beyond 2 ns, then at every instant until it says 9 ns.
+  CHECK(observer.list == Trace{{4_ns, 2}, {7_ns, 4}, {12_ns, 7}});
+  CHECK(scheduler.callbacks() == 8);
+  CHECK(scheduler.now() == 12_ns);
+}
+
 }  // namespace rnicsim

@@ -6,6 +6,7 @@
 #include "model/nic_abi.h"
 #include "tests/support/endpoint_bench.h"
 #include "tests/support/metric_recorder.h"
+#include "tests/support/probe_recorder.h"
 
 using namespace rnicsim;
 using namespace rnicsim::literals;
@@ -93,6 +94,29 @@ TEST_CASE("one that waits already is called back once") {
   bench.look_at(40_ns, 4);
   bench.run();
   CHECK(bench.notes.list == Noted{{103, 10_ns + kRead}, {104, 10_ns + kRead * 2}});
+}
+
+TEST_CASE("an observer sees who missed an entry, and since when") {
+  Bench bench(4, 1);
+  test::ProbeRecorder probes;
+  bench.cache.probe.attach(&probes, 2);
+  bench.look_as(10_ns, 3, 1);
+  bench.look_as(20_ns, 3, 2);
+  bench.look_as(30_ns, 4, 1);  // waits for the miss register
+  bench.look_as(40_ns, 4, 1);
+  bench.look_as(1_us, 3, 1);
+  bench.run();
+  const std::vector<ProbeRecord> fetched = probes.of(ProbeKind::kContextFetched);
+  REQUIRE(fetched.size() == 3);
+  CHECK(fetched[0].time == 10_ns + kRead);
+  CHECK(fetched[0].a == 10'000);
+  CHECK(fetched[0].b == 3);
+  CHECK(fetched[0].component == 2);
+  CHECK(fetched[1].time == 10_ns + kRead);
+  CHECK(fetched[1].a == 20'000);
+  CHECK(fetched[2].time == 10_ns + kRead * 2);
+  CHECK(fetched[2].a == 30'000);
+  CHECK(fetched[2].b == 4);
 }
 
 TEST_CASE("an entry that was prefetched is there, or under way, when it is looked up") {

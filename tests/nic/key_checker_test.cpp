@@ -365,6 +365,56 @@ TEST_CASE("a key that goes between the check's verdict and its translation is fo
   CHECK(bench.fault_of(bench.check) == KeyFault::kStaleKey);
 }
 
+namespace {
+
+/// What the state machine reports: "lookup 4" is four cycles in that state.
+struct Stretches : StateSink {
+  explicit Stretches(Bench& b) : bench(b) {
+    Signals signals;
+    bench.checker.signals(SignalScope(signals, "key_checker"));
+    REQUIRE(signals.size() == 1);
+    names = signals[0].states;
+    signals[0].report->attach(this, 0);
+  }
+  void in_state(std::uint32_t, Time from, Time until, std::uint64_t state) override {
+    if (!list.empty()) CHECK(from >= last);
+    last = until;
+    list.push_back(names[state] + ' ' + std::to_string((until - from).ps() / 2500));
+    if (names[state] == "wait") waited = until - from;
+  }
+  Time now() const override { return bench.scheduler.now(); }
+
+  Bench& bench;
+  std::vector<std::string> names;
+  std::vector<std::string> list;
+  Time last;
+  Time waited;
+};
+
+}  // namespace
+
+TEST_CASE("who watches the state machine sees each state for its cycles, and waits in between") {
+  Bench bench;
+  Stretches stretches(bench);
+  bench.decide();
+  const std::string read = std::to_string(kRead.ps() / 2500);
+  // The key entry is fetched first, the translation when the other states have been passed.
+  CHECK(stretches.list == std::vector<std::string>{"wait " + read, "key_lookup 4", "valid 10",
+                                                   "protection_domain 100", "bounds 1000",
+                                                   "access_rights 10000", "translate 4", "pass 1"});
+}
+
+TEST_CASE("a refused check is seen to end in the state that refused it") {
+  Bench bench;
+  bench.decide();
+  Stretches stretches(bench);
+  KeyCheck other = Bench::good();
+  other.pd = PdNumber(2);
+  CHECK(bench.fault_of(other) == KeyFault::kWrongPd);
+  CHECK(stretches.list ==
+        std::vector<std::string>{"key_lookup 4", "valid 10", "protection_domain 100", "nak 1"});
+}
+
 TEST_CASE("checks enter the state machine at its interval") {
   Bench bench;
   KeyCheckerConfig config;

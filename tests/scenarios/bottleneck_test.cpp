@@ -54,6 +54,9 @@ TEST_CASE("the resource that was busy the longest is the limit, the next one is 
   CHECK(verdict.kind == "busy");
   CHECK(verdict.resource == "host.A.nic0.port.tx.busy");
   CHECK(verdict.part == Approx(0.99));
+  CHECK(verdict.span == Time::us(100));
+  CHECK(verdict.next == "host.B.nic0.pcie.upstream.busy");
+  CHECK(verdict.next_part == Approx(0.93));
   CHECK(verdict.text ==
         "the wire out of A: busy 99.0 % of 100 us (host.A.nic0.port.tx.busy); next: PCIe from the "
         "NIC of B to its memory, 93.0 %");
@@ -127,6 +130,9 @@ TEST_CASE("where nothing is used up, the window tells whether messages waited fo
   Measured measured;
   measured.time("host.A.nic0.port.tx.busy", 30).messages(1e6, 15);
   CHECK(measured.verdict().kind == "window");
+  CHECK(measured.verdict().limit == 16);
+  CHECK(measured.verdict().count == 15);
+  CHECK(measured.verdict().each == Time::us(15));
   CHECK(measured.verdict().text ==
         "the window: 15 of the 16 messages that may be under way were, 15 us each; nothing "
         "busy above 30.0 % (the wire out of A)");
@@ -148,6 +154,8 @@ TEST_CASE("what held messages back by rule is named where the NIC counted it") {
   CHECK(measured.verdict().kind == "window");  // WRITEs: they were another workload's
   measured.workload.operation = Operation::kRead;
   CHECK(measured.verdict().kind == "max_rd_atomic");
+  CHECK(measured.verdict().limit == 4);
+  CHECK(measured.verdict().count == 7);
   CHECK(measured.verdict().text.find("at most 4 READs or atomics") != std::string::npos);
   measured.count("host.A.nic0.requester.read_limited", 0);
   measured.count("host.A.nic0.congestion_control.rp_cnp_handled", 12);

@@ -29,15 +29,28 @@ const char* const kText = R"({
 
 RunResult a_result() {
   RunResult result;
-  result.timeline.push_back({4, "doorbell", Time::ns(10), Time::ns(30), 1, Time::ns(30),
-                             Time::ns(10), "A", "cpu", "verbs", "data", 8, 72057594037927937ULL,
-                             "rings \"it\"\n\xff"});
+  result.timeline.push_back({4,
+                             "doorbell",
+                             Time::ns(10),
+                             Time::ns(30),
+                             1,
+                             Time::ns(30),
+                             Time::ns(10),
+                             "A",
+                             "cpu",
+                             "verbs",
+                             "data",
+                             8,
+                             72057594037927937ULL,
+                             "rings \"it\"\n\xff",
+                             {RecordDetail::Kind::kQueuePairFailed, "ERR", "timed out", 7, 3}});
   result.metrics["z.count"] = {true, 18446744073709551615ULL, 0, Unit::kCount, "how many"};
   result.metrics["a.time"] = {true, 1'250'000, 0, Unit::kPicoseconds, "how long"};
   result.metrics["b.rate"] = {false, 0, 97.0e9, Unit::kBitsPerSecond, "how fast"};
   result.metrics["c.ratio"] = {false, 0, 1.0 / 3, Unit::kRatio, "how much of it"};
   result.violations.push_back({"deadlock", "w0", Time::us(3), "waits"});
-  result.bottlenecks.push_back({"w0", "busy", "a.time", 0.875, "a"});
+  result.bottlenecks.push_back(
+      {"w0", "busy", "a.time", 0.875, "a", Time::us(4), true, "b.time", 0.5, 16, 17, Time::ns(18)});
   result.notes = {"a place stays empty"};
   result.end = Time::us(5);
   result.callbacks = 11;
@@ -68,6 +81,20 @@ TEST_CASE("a result survives the pipe") {
   CHECK(back.metrics.at("c.ratio").real == 1.0 / 3);
   CHECK(back.timeline.at(0).work_request == 72057594037927937ULL);
   CHECK(back.timeline.at(0).end == Time::ns(30));
+  const RecordDetail& detail = back.timeline.at(0).detail;
+  CHECK(detail.kind == RecordDetail::Kind::kQueuePairFailed);
+  CHECK(detail.what == "ERR");
+  CHECK(detail.why == "timed out");
+  CHECK(detail.number == 7);
+  CHECK(detail.misses == 3);
+  const Bottleneck& bottleneck = back.bottlenecks.at(0);
+  CHECK(bottleneck.span == Time::us(4));
+  CHECK(bottleneck.over_sizes);
+  CHECK(bottleneck.next == "b.time");
+  CHECK(bottleneck.next_part == 0.5);
+  CHECK(bottleneck.limit == 16);
+  CHECK(bottleneck.count == 17);
+  CHECK(bottleneck.each == Time::ns(18));
   CHECK(back.violations.at(0).kind == "deadlock");
   CHECK(back.end == Time::us(5));
   CHECK(back.callbacks == 11);

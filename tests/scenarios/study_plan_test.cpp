@@ -65,7 +65,7 @@ TEST_CASE("Zipped axes go along side by side and are one dimension") {
   CHECK(changes(made) == Texts{"a=1 b=3 c=3", "a=2 b=4 c=4"});
   REQUIRE(made.dimensions().size() == 1);
   CHECK(made.dimensions()[0].name == "a+b");
-  CHECK(made.position_label(0, 1) == "2, 4");
+  CHECK(made.position_label(0, 1) == "2 / 4");
 }
 
 TEST_CASE("Crossed axes may stand within a zip") {

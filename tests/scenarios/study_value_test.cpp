@@ -2,6 +2,7 @@
 #include "scenarios/engine/study_value.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "model/config_error.h"
 
@@ -48,6 +49,16 @@ TEST_CASE("A logarithmic range has even ratios, whatever units its ends are in")
         Texts{"\"4 KiB\"", "\"64 KiB\"", "\"1 MiB\""});
   CHECK(count_of_decades(ends("1", "1000"), 3) == 10);
   CHECK(count_of_decades(ends("8", "9"), 1) == 2);
+}
+
+TEST_CASE("Numbers with a fraction read back as they were, and are short for people") {
+  const std::vector<JsonNode> values = logarithmic_range(ends("0.1", "1.0"), 3);
+  CHECK(std::stod(values[1].text()) == 0.1 * std::pow(1.0 / 0.1, 0.5));
+  CHECK(texts(linear_range(ends("1.0000001", "1.0000003"), 2)) == Texts{"1.0000001", "1.0000003"});
+  CHECK(short_text("0.39999999999999997") == "0.4");
+  CHECK(short_text("12345678") == "12345678");
+  CHECK(short_text("1.5 us") == "1.5 us");
+  CHECK(short_text("rnic_100g") == "rnic_100g");
 }
 
 TEST_CASE("Whole values that round to the same stand once") {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "scenarios/engine/study_statistics.h"
 
@@ -47,43 +48,192 @@ double saturating(const std::vector<std::size_t>& at, std::uint32_t /*repeat*/) 
   return kValues[at[0]];
 }
 
+/// Of a study of one axis with those values, as the file gives them, and a metric with these.
+MetricVerdict along(const std::string& axis, const std::string& better,
+                    const std::vector<double>& values) {
+  const std::string axes = R"({"name": "entries", "path": "e", "values": )" + axis + "}";
+  const auto value = [&](const std::vector<std::size_t>& at, std::uint32_t) {
+    return values[at[0]];
+  };
+  return verdict_of(study(axes, better, value)).at(0);
+}
+
+/// The first sentence on it.
+std::string said(const std::string& axis, const std::string& better,
+                 const std::vector<double>& values) {
+  return along(axis, better, values).sentences.at(0);
+}
+
+constexpr const char* kDoublings = "[16, 32, 64, 128]";
+
 }  // namespace
 
 TEST_CASE("Of a curve that saturates, the knee and where more stops to help are found") {
   const MetricVerdict verdict = verdict_of(study(kEntries, "more", saturating)).at(0);
   const DimensionVerdict& entries = verdict.dimensions.at(0);
-  CHECK(entries.grows);
-  CHECK(*entries.gains[0] == Approx(0.9));
-  CHECK(*entries.gains[1] == Approx(9.0 / 190));
+  CHECK(entries.scale == StepScale::kDoubling);
+  CHECK(*entries.steps[0].gain == Approx(0.9));
+  CHECK(*entries.steps[1].gain == Approx(9.0 / 190));
+  CHECK(*entries.steps[1].per_doubling == Approx(9.0 / 190));
   CHECK(entries.knee == 1U);
   CHECK(entries.enough == 1U);
   CHECK(entries.best == 3U);
   CHECK(verdict.sentences ==
-        Texts{"Past entries = 32, more buys less than 5 % of speed a step; the knee is at 32."});
+        Texts{"Past entries = 32, more improves speed by less than 5 % per doubling; the knee is "
+              "at 32."});
 }
 
-TEST_CASE("Of a metric of which less is better a fall is the gain") {
-  const auto latency = [](const std::vector<std::size_t>& at, std::uint32_t) {
-    constexpr double kValues[] = {400, 200, 100, 50};
-    return kValues[at[0]];
-  };
-  const MetricVerdict verdict = verdict_of(study(kEntries, "less", latency)).at(0);
-  CHECK(*verdict.dimensions[0].gains[2] == Approx(0.5));
+TEST_CASE("Of a metric of which less is better a fall is the gain, and is called a fall") {
+  const MetricVerdict verdict = along(kDoublings, "less", {400, 200, 100, 50});
+  CHECK(*verdict.dimensions[0].steps[2].gain == Approx(0.5));
   CHECK_FALSE(verdict.dimensions[0].enough.has_value());
   CHECK(verdict.sentences.at(0) ==
-        "speed still gains at the end of entries: the last step, from 64 to 128, makes it 50 % "
-        "better; "
-        "the knee is at 32.");
+        "speed still improves at the end of entries: the last step, from 64 to 128, makes it 50 % "
+        "lower; the knee is at 32.");
+  CHECK(said(kDoublings, "less", {50, 50, 50, 150}) ==
+        "speed is best at the least entries, 16; the step from 64 to 128 makes it 3 times as "
+        "high.");
+  CHECK(said(kDoublings, "less", {400, 399, 398, 0.1}) ==
+        "speed still improves at the end of entries: the last step, from 64 to 128, makes it over "
+        "99 % lower.");
+}
+
+TEST_CASE("A fall to 0 is called so, and nothing is left to gain past it") {
+  const MetricVerdict verdict = along(kDoublings, "less", {400, 0, 0, 0});
+  const DimensionVerdict& entries = verdict.dimensions[0];
+  CHECK(*entries.steps[0].gain == 1);
+  CHECK(*entries.steps[1].gain == 0);
+  CHECK(entries.enough == 1U);
+  CHECK(entries.knee == 1U);
+  CHECK(verdict.sentences.at(0) ==
+        "Past entries = 32, more improves speed by less than 5 % per doubling; the knee is at 32.");
+  CHECK(said(kDoublings, "less", {400, 390, 380, 0}) ==
+        "speed still improves at the end of entries: the last step, from 64 to 128, brings it to "
+        "0.");
+  CHECK(said(kDoublings, "more", {400, 400, 400, 0}) ==
+        "speed is best at the least entries, 16; the step from 64 to 128 brings it to 0.");
+}
+
+TEST_CASE("A step from 0 gains more than any threshold, or loses more") {
+  const MetricVerdict rising = along(kDoublings, "more", {0, 0, 0, 5});
+  CHECK(*rising.dimensions[0].steps[0].gain == 0);
+  CHECK(std::isinf(*rising.dimensions[0].steps[2].gain));
+  CHECK(std::isinf(*rising.dimensions[0].steps[2].per_doubling));
+  CHECK(rising.sentences.at(0) ==
+        "speed still improves at the end of entries: the last step, from 64 to 128, raises it from "
+        "0.");
+  const MetricVerdict early = along(kDoublings, "more", {0, 100, 101, 102});
+  CHECK(early.dimensions[0].enough == 1U);
+  CHECK(early.dimensions[0].knee == 1U);
+  CHECK(said(kDoublings, "less", {0, 0, 0, 5}) ==
+        "speed is best at the least entries, 16; the step from 64 to 128 raises it from 0.");
+}
+
+TEST_CASE("What more buys is told per doubling, however finely the axis is divided") {
+  const auto root = [](const std::vector<double>& entries) {
+    std::vector<double> values;
+    for (const double of : entries) values.push_back(std::pow(of, 0.1));
+    return values;
+  };
+  // 7.2 % a doubling, whether a step is a quarter of one or two.
+  const MetricVerdict fine =
+      along("[1.0, 1.19, 1.41, 1.68, 2.0]", "more", root({1, 1.19, 1.41, 1.68, 2}));
+  const MetricVerdict coarse = along("[1, 4, 16]", "more", root({1, 4, 16}));
+  for (const MetricVerdict* verdict : {&fine, &coarse})
+    for (const StudyStep& step : verdict->dimensions[0].steps)
+      CHECK(*step.per_doubling == Approx(std::pow(2, 0.1) - 1));
+  CHECK(*fine.dimensions[0].steps[0].gain < kWorthwhileGain);
+  CHECK_FALSE(fine.dimensions[0].enough.has_value());
+  CHECK(coarse.sentences.at(0) ==
+        "speed still improves at the end of entries: the last step, from 4 to 16, makes it 15 % "
+        "higher, which is 7.2 % higher per doubling.");
+  CHECK(fine.sentences.at(0) ==
+        "speed still improves at the end of entries: the last step, from 1.68 to 2, makes it 1.8 "
+        "% higher.");
+  // The other way round: 8 % over four doublings are not worth them.
+  CHECK(said("[1, 16]", "more", {100, 108}) ==
+        "Nowhere does more entries improve speed by 5 % per doubling; the step to 16 makes it 8 % "
+        "higher.");
+  CHECK(said("[1, 4, 16]", "less", {100, 92, 85}) ==
+        "Nowhere does more entries improve speed by 5 % per doubling; all steps to 16, the best, "
+        "together make it 15 % lower.");
+}
+
+TEST_CASE("Small gains that add up are not called no difference") {
+  std::string axis;
+  std::vector<double> values;
+  for (int i = 0; i < 200; ++i) {
+    axis += (i == 0 ? "[" : ", ") + std::to_string(1000 + i);
+    values.push_back(100 + 0.05 * i);
+  }
+  const std::string text = said(axis + "]", "more", values);
+  CHECK(text ==
+        "speed still improves at the end of entries: the last step, from 1198 to 1199, makes it "
+        "under 0.1 % higher.");
+  CHECK(said(kDoublings, "more", {100, 100.01, 100.02, 100.01}) ==
+        "entries makes no difference to speed.");
+}
+
+TEST_CASE("Where values are not all above 0 steps are judged by themselves, and it is said") {
+  const MetricVerdict verdict = along("[\"0 us\", \"4 us\", \"64 us\"]", "more", {100, 120, 122});
+  CHECK(verdict.dimensions[0].scale == StepScale::kStep);
+  CHECK_FALSE(verdict.dimensions[0].steps[0].per_doubling.has_value());
+  CHECK(verdict.dimensions[0].enough == 1U);
+  CHECK(verdict.sentences.at(0) ==
+        "Past entries = 4 us, more improves speed by less than 5 % per step; the knee is at 4 us.");
+}
+
+TEST_CASE("An axis that descends in the file is judged as one that ascends") {
+  const MetricVerdict verdict = along("[128, 64, 32, 16]", "more", {200, 199, 190, 100});
+  const DimensionVerdict& entries = verdict.dimensions[0];
+  CHECK(entries.order == std::vector<std::size_t>{3, 2, 1, 0});
+  CHECK(entries.steps[0].from == 3);
+  CHECK(entries.steps[0].to == 2);
+  CHECK(entries.enough == 2U);
+  CHECK(entries.knee == 2U);
+  CHECK(verdict.sentences == along(kDoublings, "more", {100, 190, 199, 200}).sentences);
+}
+
+TEST_CASE("Presets have a best and a worst, and the sentence says why there is no knee") {
+  const std::string presets = R"(["fast", "slow", "slower"])";
+  const MetricVerdict verdict = along(presets, "less", {10, 20, 25});
+  CHECK(verdict.dimensions[0].scale == StepScale::kChoice);
+  CHECK(verdict.dimensions[0].steps.empty());
+  CHECK(verdict.dimensions[0].best == 0U);
+  CHECK(verdict.sentences.at(0) ==
+        "speed is best with entries = fast; with slower, the worst, it is 2.5 times as high; "
+        "entries has no order, and so no knee.");
+  CHECK(said(presets, "more", {10, 20, 25}) ==
+        "speed is best with entries = slower: 2.5 times as high as with fast, the worst; entries "
+        "has no order, and so no knee.");
+  CHECK(said(presets, "less", {0, 20, 25}) ==
+        "speed is best with entries = fast, where it is 0; the worst is slower; entries has no "
+        "order, and so no knee.");
+  CHECK(said(presets, "more", {0, 20, 25}) ==
+        "speed is best with entries = slower; the worst is fast, where it is 0; entries has no "
+        "order, and so no knee.");
+}
+
+TEST_CASE("A metric that is neither good nor bad is described and not judged") {
+  const MetricVerdict verdict = along(kDoublings, "none", {100, 200, 300, 400});
+  CHECK(verdict.dimensions[0].steps.empty());
+  CHECK_FALSE(verdict.dimensions[0].best.has_value());
+  CHECK(verdict.dimensions[0].effect == Approx(1));
+  CHECK(verdict.sentences ==
+        Texts{"speed is highest with entries = 128: 4 times as high as with 16, the lowest."});
+}
+
+TEST_CASE("A metric that never changes is told in one sentence") {
+  CHECK(along(kDoublings, "less", {0, 0, 0, 0}).sentences ==
+        Texts{"speed is the same at every point."});
 }
 
 TEST_CASE("Where no step helps, the sentence says so, and what gets worse") {
-  const auto worse = [](const std::vector<std::size_t>& at, std::uint32_t) {
-    return at[0] == 3 ? 50.0 : 100.0;
-  };
-  const MetricVerdict verdict = verdict_of(study(kEntries, "more", worse)).at(0);
+  const MetricVerdict verdict = along(kDoublings, "more", {100, 101, 101, 50});
   CHECK(verdict.dimensions[0].enough == 0U);
   CHECK(verdict.sentences.at(0) ==
-        "No step of entries makes speed 5 % better; from 64 to 128 it gets 50 % worse.");
+        "Nowhere does more entries improve speed by 5 % per doubling; but the step from 64 to 128 "
+        "makes it 50 % lower; it is best at 32.");
 }
 
 TEST_CASE("Dimensions are ranked by the share of the variance that they explain") {
@@ -95,10 +245,21 @@ TEST_CASE("Dimensions are ranked by the share of the variance that they explain"
   CHECK(verdict.ranking == std::vector<std::size_t>{1, 0});
   CHECK(verdict.dimensions[0].effect == Approx(1.25 / 626.25));
   CHECK(verdict.dimensions[1].effect == Approx(625 / 626.25));
-  CHECK_FALSE(verdict.dimensions[1].grows);
-  CHECK(verdict.sentences.at(1) == "speed is best with nic = new: 1.49 times that of old.");
+  CHECK(verdict.sentences.at(1) ==
+        "speed is best with nic = new: 1.49 times as high as with old; nic has no order, "
+        "and so no knee.");
   CHECK(verdict.sentences.at(2) ==
         "What speed depends on: nic (100 % of its variance), entries (0.2 % of its variance).");
+}
+
+TEST_CASE("Shares of next to nothing are not passed off as much") {
+  const auto both = [](const std::vector<std::size_t>& at, std::uint32_t) {
+    return 100.0 + static_cast<double>(at[1]);
+  };
+  const std::string axes = std::string(kEntries) + ',' + kNic;
+  CHECK(verdict_of(study(axes, "more", both)).at(0).sentences.at(2) ==
+        "What speed depends on, though it varies by 1 % only: nic (100 % of its variance), entries "
+        "(0 % of its variance).");
 }
 
 TEST_CASE("The Pareto front holds what is not beaten in value and cost at once") {
@@ -112,7 +273,8 @@ TEST_CASE("The Pareto front holds what is not beaten in value and cost at once")
           .at(0);
   CHECK(verdict.pareto == std::vector<std::size_t>{0, 2});
   CHECK(verdict.sentences.at(1) ==
-        "2 of 4 points are worth the SRAM: 100 B (entries 16); 300 B (entries 64).");
+        "On the Pareto front of speed against SRAM are 2 of 4 points: 100 B (entries 16); 300 B "
+        "(entries 64).");
 }
 
 TEST_CASE("Repeats make one cell with a confidence interval") {
@@ -135,8 +297,60 @@ TEST_CASE("A point without a value leaves a gap, and other lines still tell the 
   result.rows[2].values[0].reset();  // entries 32 with the old one
   const MetricVerdict verdict = verdict_of(result).at(0);
   CHECK(verdict.cells.size() == 7);
-  CHECK(*verdict.dimensions[0].gains[0] == Approx(0.9));
+  CHECK(verdict.dimensions[0].comparable);
+  CHECK(*verdict.dimensions[0].steps[0].gain == Approx(0.9));
   CHECK(verdict.dimensions[0].enough == 1U);
+  CHECK(verdict.sentences.back() == "1 of 8 runs have no value of speed.");
+}
+
+TEST_CASE("Means of different points are not compared: there is no knee, and it is said why") {
+  StudyResult result = study(
+      std::string(kEntries) + ',' + kNic, "more",
+      [](const auto& at, std::uint32_t repeat) { return (at[1] + 1.0) * saturating(at, repeat); });
+  result.rows[0].values[0].reset();  // entries 16 with the old one
+  result.rows[7].values[0].reset();  // entries 128 with the new one
+  const MetricVerdict verdict = verdict_of(result).at(0);
+  const DimensionVerdict& entries = verdict.dimensions[0];
+  CHECK_FALSE(entries.comparable);
+  CHECK_FALSE(entries.knee.has_value());
+  CHECK(*entries.steps[0].gain == Approx(0.9));
+  CHECK(*entries.steps[2].gain == Approx(1.0 / 199));
+  CHECK(entries.enough == 1U);
+  CHECK(verdict.sentences.at(0) ==
+        "Past entries = 32, more improves speed by less than 5 % per doubling.");
+  CHECK(verdict.sentences.at(1) ==
+        "No setting of the other axes has a value at every entries: each step is judged by those "
+        "that have both its ends.");
+  // Now nothing has both ends of the second step.
+  result.rows[2].values[0].reset();
+  result.rows[5].values[0].reset();
+  CHECK(verdict_of(result).at(0).sentences.at(1) ==
+        "No setting of the other axes has a value at every entries: its means are not of the same "
+        "points.");
+}
+
+TEST_CASE("Positions that a filter leaves out do not spoil the verdict on the others") {
+  StudyResult result =
+      study(std::string(kEntries) + ',' + kNic, "more",
+            [](const auto& at, std::uint32_t repeat) { return saturating(at, repeat); });
+  result.rows.erase(result.rows.begin() + 2, result.rows.begin() + 4);  // all of entries 32
+  const DimensionVerdict entries = verdict_of(result).at(0).dimensions[0];
+  CHECK(entries.comparable);
+  CHECK(entries.order == std::vector<std::size_t>{0, 2, 3});
+  CHECK(*entries.steps[0].gain == Approx(0.99));
+  CHECK(*entries.steps[0].per_doubling == Approx(std::sqrt(1.99) - 1));
+  CHECK(entries.enough == 2U);
+}
+
+TEST_CASE("Where only some lines leave 0, a step's gain is that of all lines together") {
+  const auto value = [](const std::vector<std::size_t>& at, std::uint32_t) {
+    if (at[1] == 0) return at[0] == 0 ? 0.0 : 10.0;
+    return 100.0;
+  };
+  const std::string axes = std::string(kEntries) + ',' + kNic;
+  const DimensionVerdict entries = verdict_of(study(axes, "more", value)).at(0).dimensions[0];
+  CHECK(*entries.steps[0].gain == Approx(0.1));
+  CHECK(*entries.steps[1].gain == 0);
 }
 
 TEST_CASE("A metric without any value says so") {
@@ -146,10 +360,33 @@ TEST_CASE("A metric without any value says so") {
 }
 
 TEST_CASE("A straight line and a fall have no knee") {
-  CHECK_FALSE(knee_of({1, 2, 3, 4}, 0.05).has_value());
-  CHECK_FALSE(knee_of({4, 3, 2, 1}, 0.05).has_value());
-  CHECK_FALSE(knee_of({1, 2}, 0.05).has_value());
-  CHECK(knee_of({0, 8, 9, 10}, 0.05) == 1U);
+  const auto knee = [](const std::vector<double>& heights) {
+    std::vector<CurvePoint> curve;
+    for (std::size_t i = 0; i < heights.size(); ++i)
+      curve.push_back({static_cast<double>(i), heights[i]});
+    return knee_of(curve, 0.05);
+  };
+  CHECK_FALSE(knee({1, 2, 3, 4}).has_value());
+  CHECK_FALSE(knee({4, 3, 2, 1}).has_value());
+  CHECK_FALSE(knee({1, 2}).has_value());
+  CHECK(knee({0, 8, 9, 10}) == 1U);
+  CHECK_FALSE(knee_of({{0, 0}, {8, 8}, {9, 9}, {10, 10}}, 0.05).has_value());
+}
+
+TEST_CASE("Changes are parts of what was, and made of equal ones a doubling") {
+  CHECK(relative_change(100, 150) == 0.5);
+  CHECK(relative_change(-100, -150) == -0.5);
+  CHECK(relative_change(100, 0) == -1);
+  CHECK(relative_change(0, 0) == 0);
+  CHECK(relative_change(0, -3) == -std::numeric_limits<double>::infinity());
+  CHECK(mean_change({{100, 150}, {10, 20}}) == 0.75);
+  CHECK(mean_change({{0, 0}, {10, 20}}) == 0.5);
+  CHECK(mean_change({{0, 30}, {10, 20}}) == 4);
+  CHECK(std::isinf(mean_change({{0, 30}, {0, 0}})));
+  CHECK(change_per_doubling(3, 2) == Approx(1));
+  CHECK(change_per_doubling(0.2, 0.5) == Approx(0.44));
+  CHECK(change_per_doubling(-1, 3) == -1);
+  CHECK(change_per_doubling(-3, 3) == -1);
 }
 
 TEST_CASE("Enough is where every later step gains too little, not the first that does") {

@@ -12,9 +12,9 @@
 namespace rnicsim::test {
 
 struct SimulatedRun {
-  explicit SimulatedRun(const std::string& text) {
+  explicit SimulatedRun(const std::string& text, const SimulationHooks& hooks = {}) {
     PresetDirectories presets({"scenarios/presets"});
-    result = simulate(read_scenario(parse_json(text, "x.json"), {}, presets));
+    result = simulate(read_scenario(parse_json(text, "x.json"), {}, presets), hooks);
   }
   double value(const std::string& path) const {
     REQUIRE(result.metrics.count(path) == 1);

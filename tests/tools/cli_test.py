@@ -94,8 +94,8 @@ class Help(CommandLine):
                      "run", "x.json", "--frob")
         self.refused("rnicsim run: --jobs: expected 1 to 1024, found 0; rnicsim run --help says how",
                      "run", "x.json", "--jobs", "0")
-        self.refused("rnicsim list: expected scenarios, studies, presets or metrics, found \"x\"; "
-                     "rnicsim list --help says how", "list", "x")
+        self.refused("rnicsim list: expected scenarios, studies, presets, metrics or signals, "
+                     "found \"x\"; rnicsim list --help says how", "list", "x")
         status, out, err = rnicsim()
         self.assertEqual((status, out, err.count("\n")), (2, "", 1))
 
@@ -360,6 +360,11 @@ class Others(CommandLine):
         status, out, err = rnicsim("list", "metrics")
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, r"(?m)^host\.B\.cpu\.data\.busy +\[ps\] \S")
+        status, out, err = rnicsim("list", "signals")
+        self.assertEqual((status, err), (0, ""))
+        self.assertRegex(out, r"(?m)^host\.B\.nic0\.key_checker\.state +\[idle, key_lookup, \S")
+        self.assertRegex(out, r"(?m)^host\.A\.nic0\.port\.tx_bytes +\[b/s\] \S")
+        self.assertRegex(out, r"(?m)^fabric\.switch0\.port1\.queued +\[B\] \S")
 
     def test_show_gives_values_units_and_sources(self):
         status, out, err = rnicsim("show", "xeon_2015")

@@ -28,7 +28,8 @@ TEST_CASE("fct.txt has the flows that ended, in that order, with HPCC's addresse
 }
 
 TEST_CASE("pfc.txt has who was stopped where, interfaces counted from one") {
-  CHECK(pfc_text({{Time::ps(1500999), 3, false, 0, 3, true}, {2_us, 20, true, 4, 3, false}}) ==
+  CHECK(pfc_text(
+            {{Time::ps(1500999), 3, false, 0, 3, true, ""}, {2_us, 20, true, 4, 3, false, ""}}) ==
         "1500 3 0 1 1\n"
         "2000 20 1 5 0\n");
 }

@@ -246,7 +246,8 @@ class Files(Capture):
                 ("none/c.pcapng: cannot be written: No such file or directory",
                  ("--variant", "base", "--pcap", "none/c.pcapng")),
                 (".: cannot be written: it is a folder", ("--variant", "base", "--pcap", ".")),
-                ("c.x.pcapng: two runs would write it", ("x.json", "--pcap", "c.pcapng")),
+                ("c.x.pcapng: --pcap of x.json and --pcap of x.json would both write it",
+                 ("x.json", "--pcap", "c.pcapng")),
                 ("rnicsim run: --pcap-port goes with --pcap; rnicsim run --help says how",
                  ("--pcap-port", "*"))):
             self.assertEqual(self.run_here("run", "x.json", *arguments), (2, "", line + "\n"))

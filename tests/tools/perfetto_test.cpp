@@ -112,3 +112,25 @@ TEST_CASE("ports that were stopped are counted over time") {
   CHECK(counters[2].at("ts") == 0.03);
   CHECK(counters[2].at("args").at("stopped") == 1);
 }
+
+TEST_CASE("a signal is a counter of its host or of the wire, told when it changes") {
+  JudgedRun run = a_run();
+  TimeSeries& series = run.result.series;
+  series.interval = ns(10);
+  series.end = ns(35);
+  series.columns = {
+      {"host.B.nic0.port.receive_buffer", SignalKind::kLevel, Unit::kBytes, 0, "", {5, 5, 0, 7}},
+      {"fabric.switch0.port1.tx_bytes", SignalKind::kTotal, Unit::kBytes, 0, "", {0, 10, 10, 10}},
+      {"host.A.nic0.port.tx_queued", SignalKind::kLevel, Unit::kCount, 0, "", {}}};
+  std::vector<std::string> lines;
+  for (const Json& event : events(run, "C"))
+    lines.push_back(event.at("name").get<std::string>() + " " + event.at("pid").dump() + " " +
+                    event.at("ts").dump() + " " + event.at("args").at("value").dump());
+  CHECK(lines == std::vector<std::string>{"nic0.port.receive_buffer [B] 3 0.0 5.0",
+                                          "nic0.port.receive_buffer [B] 3 0.02 0.0",
+                                          "nic0.port.receive_buffer [B] 3 0.03 7.0",
+                                          "fabric.switch0.port1.tx_bytes [b/s] 1 0.0 0.0",
+                                          "fabric.switch0.port1.tx_bytes [b/s] 1 0.01 8000000000.0",
+                                          "fabric.switch0.port1.tx_bytes [b/s] 1 0.03 "
+                                          "16000000000.0"});
+}

@@ -82,6 +82,25 @@ class Picture(unittest.TestCase):
         self.assertEqual(sorted(file.name for file in self.out.glob("x.*")),
                          ["x.two.read.svg", "x.two.svg"])
 
+    def test_a_file_that_two_runs_would_write_is_refused_before_they_run(self):
+        for name, variants in (("a/two.json", ["c"]), ("b/two.json", []), ("two.c.json", [])):
+            file = self.out / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(json.dumps(dict(TWO_HOSTS, variants=[
+                {"name": variant, "set": {"workload.0.count": 1}} for variant in variants])))
+        a, b, c = (self.out / name for name in ("a/two.json", "b/two.json", "two.c.json"))
+        x, y = self.out / "x.svg", self.out / "y.html"
+        for arguments, place, first, second in (
+                ((a, b, "--svg", x), "x.two.svg", f"--svg of {a}", f"--svg of {b}"),
+                ((a, c, "--report", y), "y.two.c.html", f"--report of {a} (c)",
+                 f"--report of {c}"),
+                ((a, a, "--svg", x), "x.two.svg", f"--svg of {a}", f"--svg of {a}"),
+                ((b, "--report", x, "--svg", self.out / "a" / ".." / "x.svg"), "a/../x.svg",
+                 f"--report of {b}", f"--svg of {b}")):
+            self.assertEqual(rnicsim("run", "-q", *arguments), (
+                2, f"{self.out}/{place}: {first} and {second} would both write it\n"))
+        self.assertEqual(list(self.out.glob("*.svg")) + list(self.out.glob("*.html")), [])
+
     def test_bad_options_are_one_line(self):
         self.assertEqual(rnicsim("run", "write_8step", "--svg", "x.svg", "--lang", "de")[0], 2)
         status, line = rnicsim("run", "write_8step", "--lang", "ja")
@@ -90,14 +109,10 @@ class Picture(unittest.TestCase):
         self.assertEqual(rnicsim("run", "write_8step", "--svg", RNICSIM + "/x.svg")[0], 2)
 
 
-class Page(unittest.TestCase):
+class Page(headless.PageTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.out = pathlib.Path(cls.folder.name)
-        cls.browser = headless.open_browser(cls.out / "profile")
-        cls.addClassCleanup(cls.browser.quit)
+        super().setUpClass()
         cls.page = cls.out / "page.html"
         cls.report(cls.page)
 
@@ -105,23 +120,6 @@ class Page(unittest.TestCase):
     def report(cls, page, *options, scenario="write_8step"):
         made = rnicsim("run", scenario, "--variant", "base", "-q", "--report", page, *options)
         assert made == (0, ""), made
-
-    def look(self, page):
-        self.browser.get(page.as_uri())
-        self.assertEqual(self.browser.execute_script(
-            "return document.documentElement.dataset.drawn"), "all")
-
-    def tearDown(self):
-        self.assertEqual(headless.complaints(self.browser), [])
-        outside = [url for url in headless.requests(self.browser)
-                   if not url.startswith(("file:", "data:"))]
-        self.assertEqual(outside, [])
-
-    def find(self, selector):
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector):
-        return self.browser.find_elements(By.CSS_SELECTOR, selector)
 
     def time_axis(self):
         phase = self.find(".phase.data")
@@ -181,14 +179,47 @@ class Page(unittest.TestCase):
 
     def test_the_stages_of_a_message_add_up(self):
         self.look(self.page)
-        self.assertEqual(len(self.all("#time canvas")), 1)
-        rows = [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")]
-                for row in self.all("#time tbody tr")]
-        self.assertEqual(rows[0][0], "writes the descriptor (WQE)")
-        self.assertEqual(rows[-1][0], "the whole message")
-        shares = [float(row[-1].removesuffix(" %")) for row in rows]
+        self.assertEqual(len(self.all("#time canvas")), 2)
+        rows = self.all("#time > .two tbody tr")
+        names = [row.find_element(By.TAG_NAME, "td").text for row in rows]
+        self.assertEqual(names, [
+            "posting", "doorbell", "WQE fetch", "waits for its turn", "translation miss",
+            "DMA read", "NIC sends", "serialisation", "cables", "NIC receives",
+            "key check, translation", "DMA write", "ACK", "CQE", "until the program has it",
+            "the whole message"])
+        times = [int(row.find_element(By.CSS_SELECTOR, "td[title]").get_attribute("title")
+                     .removesuffix(" ps")) for row in rows]
+        self.assertEqual(sum(times[:-1]), times[-1])
+        shares = [float(row.find_elements(By.TAG_NAME, "td")[-1].text.removesuffix(" %"))
+                  for row in rows]
         self.assertAlmostEqual(sum(shares[:-1]), 100, delta=0.05 * len(rows))
         self.assertEqual(shares[-1], 100)
+
+    def test_bars_of_both_charts_tell_their_time_and_share(self):
+        self.look(self.page)
+        rows = self.all("#time > .two tbody tr")
+        fetch = rows[2].find_elements(By.TAG_NAME, "td")
+        self.assertEqual(self.tooltip_of(self.find("#time > .two canvas"), 0, 2),
+                         ["WQE fetch", f"{fetch[1].text}, {fetch[2].text}"])
+        row = self.all("#many tbody tr")[7].find_elements(By.TAG_NAME, "td")
+        self.assertEqual(row[0].text, "serialisation")
+        self.assertEqual(self.tooltip_of(self.find("#many canvas"), 7, 3),
+                         ["max", f"serialisation: {row[6].text}, {row[7].text}"])
+
+    def test_a_drag_over_the_waterfall_zooms_and_a_double_click_shows_all_of_it(self):
+        self.look(self.page)
+        canvas = self.find("#time canvas")
+        whole = self.x_range(canvas)
+        self.assertEqual(whole[0], 0)
+        self.drag(canvas, 0.25, 0.5)
+        self.assertEqual(self.all("#time .range"), [])
+        part = self.x_range(canvas)
+        self.assertAlmostEqual(part[0] / whole[1], 0.25, delta=0.01)
+        self.assertAlmostEqual(part[1] / whole[1], 0.5, delta=0.01)
+        self.find("#theme").click()  # which draws everything again
+        self.assertEqual(self.x_range(canvas), part)
+        self.double_click(canvas)
+        self.assertEqual(self.x_range(canvas), whole)
 
     def test_counters_and_configuration_can_be_searched(self):
         self.look(self.page)
@@ -210,9 +241,28 @@ class Page(unittest.TestCase):
         choice = Select(self.find("#which"))
         self.assertEqual(len(choice.options), 5)
         choice.select_by_index(4)
-        heads = [head.text for head in self.all("#time thead th")]
-        self.assertEqual(heads, ["stage", "messages", "50 %", "90 %", "99 %", "max", "share"])
-        self.assertEqual(self.find("#time tbody tr td:nth-child(2)").text, "5")
+        heads = [head.text for head in self.all("#many thead th")]
+        self.assertEqual(heads,
+                         ["stage", "messages", "mean", "50 %", "90 %", "99 %", "max", "share"])
+        self.assertEqual(self.find("#many tbody tr td:nth-child(2)").text, "5")
+        self.assertEqual(self.all("#of-workload"), [])
+
+    def test_each_of_several_workloads_has_its_percentiles(self):
+        page = self.out / "workloads.html"
+        scenario = self.out / "workloads.json"
+        reads = dict(TWO_HOSTS["workload"][0], name="reads", operation="read", count=3)
+        both = dict(TWO_HOSTS, workload=[TWO_HOSTS["workload"][0], reads], variants=[])
+        scenario.write_text(json.dumps(both))
+        self.report(page, scenario=scenario)
+        self.look(page)
+        choice = Select(self.find("#of-workload"))
+        self.assertEqual([option.text for option in choice.options], ["w0", "reads"])
+        self.assertIn("ACK", self.find("#many tbody").text)
+        choice.select_by_visible_text("reads")
+        self.assertNotIn("ACK", self.find("#many tbody").text)
+        self.assertEqual(self.find("#many tr.whole td:nth-child(2)").text, "3")
+        self.assertTrue(self.find("#many .help:not([data-word])").text.startswith("3 "))
+        self.assertEqual(len(self.all("#many canvas")), 1)
 
     def test_the_page_is_japanese_if_asked_for(self):
         page = self.out / "ja.html"
@@ -221,6 +271,8 @@ class Page(unittest.TestCase):
         self.assertEqual(self.find("html").get_attribute("lang"), "ja")
         self.assertEqual(self.find("#steps h2").text, "八つのステップ")
         self.assertEqual(self.find(".phase.data .plane").text, "データプレーン")
+        self.assertEqual(self.find("#many h3").text, "多数のメッセージでの分布")
+        self.assertIn("DMA 読み出し", self.find("#many tbody").text)
 
     def test_a_title_is_text_whatever_is_in_it(self):
         page = self.out / "title.html"

@@ -2,6 +2,7 @@
 #include "tools/export/study_views.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tools/export/page.h"
@@ -58,7 +59,7 @@ TEST_CASE("The CSV of a study has a line for each point, a failed one too") {
 TEST_CASE("The document of a study names its axes, metrics and points") {
   const nlohmann::json json = document();
   CHECK(json["format"] == "rnicsim-study");
-  CHECK(json["version"] == 1);
+  CHECK(json["version"] == 2);
   CHECK(json["axes"][0] ==
         nlohmann::json({{"name", "size"}, {"paths", {"w.size"}}, {"values", {"1 KiB", "2 KiB"}}}));
   CHECK(json["metrics"][0]["unit"] == "b/s");
@@ -75,17 +76,69 @@ TEST_CASE("The document of a study names its axes, metrics and points") {
 TEST_CASE("The verdict stands in the document in numbers and in sentences") {
   const nlohmann::json verdict = document()["verdict"][0];
   CHECK(verdict["metric"] == "speed");
-  CHECK(verdict["dimensions"][0]["gains"][0] == 2);  // of the one line that has both ends
+  const nlohmann::json size = verdict["dimensions"][0];
+  CHECK(size["scale"] == "doubling");
+  CHECK(size["steps"][0] == nlohmann::json({{"from", 0},  // of the one line that has both ends
+                                            {"to", 1},
+                                            {"gain", 2},
+                                            {"per_doubling", 2},
+                                            {"from_zero", false}}));
   CHECK(verdict["cells"].size() == 3);
   CHECK(verdict["pareto"] == nlohmann::json::array({2}));
-  CHECK(verdict["sentences"].size() == 4);
+  CHECK(verdict["sentences"].size() == 5);
 }
 
 TEST_CASE("The summary has the sentences and says how many points failed") {
   const StudyResult result = example();
   const std::string text = study_summary(result, verdict_of(result), {});
-  CHECK(text.rfind("A study\n\nspeed\n  speed still gains at the end of size: ", 0) == 0);
+  CHECK(text.rfind("A study\n\nspeed\n  speed still improves at the end of size: ", 0) == 0);
   CHECK(text.find("\n4 points, 1 of which failed\n") != std::string::npos);
+}
+
+TEST_CASE("A gain from 0 is no number, and the document says why") {
+  StudyResult result = example();
+  for (StudyRow& row : result.rows) row.values = {row.point.positions[0] == 0 ? 0.0 : 1e9};
+  const nlohmann::json json = nlohmann::json::parse(study_json(result, verdict_of(result)));
+  CHECK(json["verdict"][0]["dimensions"][0]["steps"][0] ==
+        nlohmann::json({{"from", 0},
+                        {"to", 1},
+                        {"gain", nullptr},
+                        {"per_doubling", nullptr},
+                        {"from_zero", true}}));
+}
+
+TEST_CASE("Warnings stand in the document and in the summary") {
+  StudyResult result = example();
+  CHECK(document()["warnings"] == nlohmann::json::array());
+  result.warnings = {"speed: no point has the metric \"x\""};
+  CHECK(nlohmann::json::parse(study_json(result, {}))["warnings"] ==
+        nlohmann::json(result.warnings));
+  CHECK(study_summary(result, {}, {}).find("\nwarning: speed: no point has the metric \"x\"\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("Programs get an axis's values as they are, people get six digits") {
+  const JsonNode axes = parse_json(
+      R"({"base": "x", "axes": [{"path": "w.rate", "log": {"from": 0.1, "to": 1.0, "steps": 3}}],
+          "metrics": [{"name": "speed", "metric": "m", "better": "more"}]})",
+      "s.json");
+  StudySpec spec;
+  read_config(axes, spec);
+  StudyResult result;
+  result.plan = StudyPlan(axes, spec);
+  result.metrics = {{result.plan.spec().metrics[0], "b/s"}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    StudyRow row;
+    row.point = result.plan.point(i);
+    row.values = {1.0 + static_cast<double>(i)};
+    result.rows.push_back(row);
+  }
+  const std::string& middle = result.plan.axes()[0].labels[1];
+  CHECK(std::stod(middle) == 0.1 * std::pow(1.0 / 0.1, 0.5));
+  CHECK(study_csv(result) == "rate,repeat,speed,error\n0.1,0,1,\n" + middle + ",0,2,\n1,0,3,\n");
+  const nlohmann::json json = nlohmann::json::parse(study_json(result, verdict_of(result)));
+  CHECK(json["axes"][0]["values"][1] == middle);
+  CHECK(json["verdict"][0]["dimensions"][0]["labels"][1] == "0.316228");
 }
 
 TEST_CASE("The page of a study holds its document and nothing that ends it early") {

@@ -36,6 +36,12 @@ std::vector<TimelineRecord> a_message(std::uint64_t id, Time start, Time wait) {
           record(id, 9, "polled", s + ns(1050), s + ns(1050))};
 }
 
+std::vector<Waterfall> of_timeline(const std::vector<TimelineRecord>& timeline) {
+  RunResult result;
+  result.timeline = timeline;
+  return waterfalls(result, Language::kEnglish);
+}
+
 std::vector<std::string> keys(const Waterfall& message) {
   std::vector<std::string> all;
   for (const WaterfallStage& stage : message.stages) all.push_back(stage.key);
@@ -51,7 +57,7 @@ std::vector<std::int64_t> takes(const Waterfall& message) {
 }  // namespace
 
 TEST_CASE("stages follow each other without a gap, of many packets the first and then the rest") {
-  const std::vector<Waterfall> all = waterfalls(a_message(7, ns(50), ns(0)), Language::kEnglish);
+  const std::vector<Waterfall> all = of_timeline(a_message(7, ns(50), ns(0)));
   REQUIRE(all.size() == 1);
   CHECK(all[0].work_request == 7);
   CHECK(keys(all[0]) == std::vector<std::string>{"4 descriptor", "to 6 packets", "6 packets",
@@ -67,7 +73,7 @@ TEST_CASE("stages follow each other without a gap, of many packets the first and
 TEST_CASE("a stage ends where the next one begins") {
   std::vector<TimelineRecord> message = a_message(7, ns(0), ns(0));
   message.push_back(record(7, 7, "translation", ns(350), ns(700)));
-  const Waterfall only = waterfalls(message, Language::kEnglish).at(0);
+  const Waterfall only = of_timeline(message).at(0);
   CHECK(only.stages[2].key == "6 packets");
   CHECK(only.stages[2].takes() == ns(50));
   CHECK(only.stages[3].key == "7 translation");
@@ -75,23 +81,31 @@ TEST_CASE("a stage ends where the next one begins") {
   CHECK(only.stages[4].key == "8 DMA write");
 }
 
-TEST_CASE("percentiles of a stage are over the messages that had it") {
+TEST_CASE("percentiles of a stage are over all messages") {
   std::vector<TimelineRecord> timeline;
   for (int i = 0; i < 10; ++i)
     for (TimelineRecord& r : a_message(i + 1, Time::us(10 * i), ns(10 * i)))
       timeline.push_back(std::move(r));
-  const std::vector<StageTimes> times =
-      stage_times(waterfalls(timeline, Language::kEnglish), Language::kEnglish);
-  REQUIRE(times.size() == 9);
+  RunResult result;
+  result.timeline = timeline;
+  const std::vector<Spread> all = spreads(result, Language::kEnglish);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].workload.empty());
+  CHECK(all[0].messages == 10);
+  CHECK(all[0].ranked.empty());
+  const std::vector<StageRow>& times = all[0].rows;
+  REQUIRE(times.size() == 8);
   CHECK(times[1].name == "on its way to: request packets");
   CHECK(times[1].messages == 10);
   CHECK(times[1].p50 == ns(240));
   CHECK(times[1].p90 == ns(280));
   CHECK(times[1].p99 == ns(290));
   CHECK(times[1].max == ns(290));
+  CHECK(times[1].mean == ns(245));
+  CHECK(times[1].share == Approx(2450.0 / 10950));
   CHECK(times[2].max == ns(100));
-  CHECK(times.back().name == "the whole message");
-  CHECK(times.back().p50 == ns(1090));
+  CHECK(all[0].whole.name == "the whole message");
+  CHECK(all[0].whole.p50 == ns(1090));
 }
 
 TEST_CASE("faults and the control plane are no part of a message's time") {
@@ -99,9 +113,45 @@ TEST_CASE("faults and the control plane are no part of a message's time") {
   timeline.push_back(record(0, 0, "fault", ns(2000), ns(2000)));
   timeline.push_back(record(0, 2, "pin", ns(0), ns(10)));
   timeline.back().plane = "control";
-  const std::vector<Waterfall> all = waterfalls(timeline, Language::kEnglish);
+  const std::vector<Waterfall> all = of_timeline(timeline);
   REQUIRE(all.size() == 1);
   CHECK(all[0].stages.size() == 8);
   CHECK(waterfalls({}, Language::kEnglish).empty());
-  CHECK(stage_times({}, Language::kEnglish).empty());
+  CHECK(spreads({}, Language::kEnglish).empty());
+}
+
+TEST_CASE("a message that was followed has the stages that were found, others their records") {
+  RunResult result;
+  result.timeline = a_message(8, ns(50), ns(0));
+  for (TimelineRecord& r : a_message(7, ns(10), ns(0))) result.timeline.push_back(std::move(r));
+  WorkloadLatency& latency = result.latency.emplace_back();
+  latency.workload = "w0";
+  latency.messages = 1;
+  MessageTimes& message = latency.shown.emplace_back();
+  message.work_request = 7;
+  message.begin = ns(10);
+  message.end = ns(110);
+  message.pieces = {{Stage::kPosting, ns(10), ns(30)}, {Stage::kDoorbell, ns(30), ns(110)}};
+  latency.whole = {1, ns(100), ns(100), ns(100), ns(100), ns(100), 1};
+  latency.stages[static_cast<std::size_t>(Stage::kDoorbell)] = {1,      ns(80), ns(80), ns(80),
+                                                                ns(80), ns(80), 0.8};
+  message.stages[static_cast<std::size_t>(Stage::kPosting)] = ns(20);
+  message.stages[static_cast<std::size_t>(Stage::kDoorbell)] = ns(80);
+  latency.ranked.push_back(message);
+
+  const std::vector<Waterfall> all = waterfalls(result, Language::kEnglish);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].workload == "w0");
+  CHECK(keys(all[0]) == std::vector<std::string>{"posting", "doorbell"});
+  CHECK(takes(all[0]) == std::vector<std::int64_t>{20, 80});
+  CHECK(all[1].work_request == 8);
+  CHECK(all[1].stages.size() == 8);
+  const std::vector<Spread> over = spreads(result, Language::kJapanese);
+  REQUIRE(over.size() == 2);
+  REQUIRE(over[0].rows.size() == 1);
+  CHECK(over[0].rows[0].name == "ドアベル");
+  CHECK(over[0].rows[0].share == 0.8);
+  REQUIRE(over[0].ranked.size() == 1);
+  CHECK(takes(over[0].ranked[0]) == std::vector<std::int64_t>{20, 80});
+  CHECK(over[1].messages == 1);
 }

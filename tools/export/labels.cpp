@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tools/export/record_text.h"
+
 namespace rnicsim {
 namespace {
 
@@ -46,6 +48,14 @@ constexpr Words kLabels[] = {
     {"on its way to: {}", "次への移動：{}"},
     {"the other packets follow", "残りのパケットが続く"},
     {"the whole message", "メッセージ全体"},
+    {"at least {}", "{} 以上"},
+    {"at most {}", "{} 以下"},
+    {"{} to {}", "{} ～ {}"},
+    {"expectation failed: {}: expected {}, found {}", "期待値に不合格：{}：期待 {}、測定 {}"},
+    {"expectation no longer missed: {}: expected {}, found {}",
+     "外れるはずの期待値に合格：{}：期待 {}、測定 {}"},
+    {"{} at {}, {}: {}", "{}：{}、{}：{}"},
+    {"scenario or default", "シナリオまたは既定値"},
 };
 
 constexpr Named kLanes[] = {
@@ -71,7 +81,7 @@ constexpr Step kSteps[] = {
 constexpr Part kParts[] = {
     {1, "start", {"application starts", "アプリ起動"}},
     {2, "pin", {"pins every page", "全ページをピン留め"}},
-    {2, "table", {"builds the address table", "アドレス変換表を作成"}},
+    {2, "table", {"builds the address table", "変換テーブルを作成"}},
     {2, "key", {"issues lkey and rkey", "lkey と rkey を発行"}},
     {3, "connect", {"TCP connects: SYN, SYN+ACK, ACK", "TCP 接続：SYN, SYN+ACK, ACK"}},
     {3, "send", {"sends: system call, copy, segment", "送信：システムコール、コピー"}},
@@ -117,6 +127,48 @@ constexpr Part kParts[] = {
     {9, "return", {"receive returns", "receive が戻る"}},
 };
 
+constexpr Named kViolations[] = {
+    {"lossless_drop", {"", "ロスレス優先度のパケット廃棄"}},
+    {"deadlock", {"", "デッドロック"}},
+    {"pause_storm", {"", "ポーズストーム"}},
+    {"unfinished_flow", {"", "終わらなかった通信"}},
+    {"conservation", {"", "収支の不一致"}},
+    {"data_mismatch", {"", "データの不一致"}},
+    {"psn_sequence", {"", "PSN の順序"}},
+    {"completion", {"", "完了の誤り"}},
+    {"not_routable", {"", "ルーティング不能"}},
+    {"pfc_missing", {"", "PFC の設定漏れ"}},
+    {"dma_error", {"", "DMA の誤り"}},
+    {"fault", {"", "シミュレーションの停止"}},
+};
+
+/// In the order of Stage.
+constexpr Words kStageWords[] = {
+    {"posting", "ポスト（WQE 作成）"},
+    {"doorbell", "ドアベル"},
+    {"WQE fetch", "WQE フェッチ"},
+    {"context miss", "コンテキストミス"},
+    {"waits for its turn", "NIC での順番待ち"},
+    {"until sent again", "再送まで"},
+    {"lkey check, translation", "lkey 検査・アドレス変換"},
+    {"translation miss", "アドレス変換ミス"},
+    {"DMA read", "DMA 読み出し"},
+    {"NIC sends", "NIC 送信処理"},
+    {"queue of the NIC's port", "NIC ポートの待ち行列"},
+    {"pause", "ポーズ（PFC・クレジット待ち）"},
+    {"serialisation", "シリアライズ（回線へ送出）"},
+    {"cables", "ケーブル伝搬"},
+    {"switch", "スイッチ処理"},
+    {"switch queue", "スイッチの待ち行列"},
+    {"NIC receives", "NIC 受信処理"},
+    {"key check, translation", "鍵検査・アドレス変換"},
+    {"DMA write", "DMA 書き込み"},
+    {"ACK", "ACK（確認応答）"},
+    {"CQE", "CQE 書き込み"},
+    {"until the program has it", "プログラムが受け取るまで"},
+};
+static_assert(std::size(kStageWords) == kStages);
+
 constexpr Named kPageWords[] = {
     {"dark", {"Dark", "ダーク"}},
     {"light", {"Light", "ライト"}},
@@ -130,14 +182,44 @@ constexpr Named kPageWords[] = {
     {"whole", {"Whole", "全体"}},
     {"time", {"Where did the time go?", "時間はどこへ消えたか"}},
     {"time_help",
-     {"A message's time, cut into stages that follow each other; of many packets the first counts, "
-      "until the others follow.",
-      "メッセージの時間を、続いて起こる段階に分けたもの。多数のパケットは最初の一つを数え、"
-      "残りは別の段階とする。"}},
+     {"A message's time, every picosecond of which went to one stage. What happens at the same "
+      "time counts once, on the way of what the message waited for last. Dragging over the chart "
+      "zooms, a double click shows all of it.",
+      "メッセージの時間。どの一ピコ秒も必ず一つの段階に属する。同時に起こることは、"
+      "最後まで待たされた経路の上で一度だけ数える。"
+      "図の上をドラッグで拡大、ダブルクリックで全体。"}},
+    {"many", {"Over many messages", "多数のメッセージでの分布"}},
+    {"many_help",
+     {"A bar is the message at that rank of the whole time, with its own stages. In the table each "
+      "stage is by itself, over all messages, those that did not have it included.",
+      "棒は、全体の時間がその順位にあるメッセージ一つとその段階。"
+      "表は段階ごとで、その段階のなかったメッセージも含む全メッセージについての値。"}},
+    {"whole_message", {"the whole message", "メッセージ全体"}},
+    {"followed", {"messages followed", "追跡したメッセージ"}},
+    {"left_out", {"left out (beyond the limit, or failed)", "対象外（上限超過または失敗）"}},
+    {"workload", {"workload", "ワークロード"}},
+    {"mean", {"mean", "平均"}},
+    {"others", {"other messages", "その他のメッセージ"}},
     {"message", {"message", "メッセージ"}},
     {"stage", {"stage", "段階"}},
     {"messages", {"messages", "メッセージ数"}},
     {"share", {"share", "割合"}},
+    {"over_time", {"Over time", "時間変化"}},
+    {"over_time_help",
+     {"The signals that rose highest; the search finds others. Dragging over a chart zooms in "
+      "time, "
+      "a double click shows all of it again.",
+      "最も大きくなった信号を表示。ほかの信号は検索で選択。グラフ上のドラッグで時間方向に拡大、"
+      "ダブルクリックで全体に戻る。"}},
+    {"over_time_throughput", {"Throughput of ports", "ポートのスループット"}},
+    {"over_time_congestion",
+     {"Lowest rates that congestion control allows", "輻輳制御が許す最低レート"}},
+    {"over_time_buses", {"PCIe and memory bus", "PCIe とメモリバス"}},
+    {"over_time_utilisation", {"Utilisation, share of pauses", "使用率とポーズの割合"}},
+    {"over_time_bytes", {"Buffers and queues", "バッファとキュー"}},
+    {"over_time_entries", {"Queues, requests under way", "キューと処理中の要求"}},
+    {"over_time_rates", {"Rates", "頻度"}},
+    {"over_time_pauses", {"Pauses", "ポーズの区間"}},
     {"counters", {"Counters", "カウンタ"}},
     {"search", {"search, e.g. host.B cpu", "検索（例：host.B cpu）"}},
     {"zeros", {"zeros too", "ゼロも表示"}},
@@ -170,22 +252,17 @@ const char* in(const Words& words, Language language) {
   return words[static_cast<std::size_t>(language)];
 }
 
-constexpr Named kLanguages[] = {{"en", {}}, {"ja", {}}};
-
 }  // namespace
-
-std::optional<Language> language_of_name(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kLanguages); ++i)
-    if (name == kLanguages[i].name) return static_cast<Language>(i);
-  return std::nullopt;
-}
-
-const char* name_of(Language language) {
-  return kLanguages[static_cast<std::size_t>(language)].name;
-}
 
 const char* label(Label which, Language language) {
   return in(kLabels[static_cast<std::size_t>(which)], language);
+}
+
+std::string violation_label(const std::string& kind, Language language) {
+  const auto* const found = std::find_if(std::begin(kViolations), std::end(kViolations),
+                                         [&](const Named& n) { return kind == n.name; });
+  if (language == Language::kEnglish || found == std::end(kViolations)) return kind;
+  return fmt::format("{}（{}）", in(found->words, language), kind);
 }
 
 std::vector<std::pair<std::string, std::string>> page_words(Language language) {
@@ -207,10 +284,15 @@ std::string step_label(int step, bool tcp, Language language) {
   return in(tcp ? found.tcp : found.verbs, language);
 }
 
+const char* stage_label(Stage stage, Language language) {
+  return in(kStageWords[static_cast<std::size_t>(stage)], language);
+}
+
 std::string part_label(const TimelineRecord& record, Language language) {
   for (const Part& part : kParts)
     if (part.step == record.step && record.part == part.part) return in(part.words, language);
-  return record.text.substr(0, record.text.find(';'));
+  const std::string text = record_text(record, language);
+  return text.substr(0, text.find(';'));
 }
 
 }  // namespace rnicsim

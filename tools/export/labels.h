@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The words of pictures and pages, in English and Japanese: one table, tools/export/labels.cpp.
-// What only a record says (a fault's text) stays as the simulator wrote it, in English.
+// What records and verdicts say has files of its own (record_text, bottleneck_text).
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "scenarios/engine/run_result.h"
+#include "tools/export/language.h"
 
 namespace rnicsim {
-
-enum class Language : std::uint8_t { kEnglish, kJapanese };
-
-/// "en", "ja".
-std::optional<Language> language_of_name(std::string_view name);
-const char* name_of(Language language);
-
-/// A word in each language, in the order of Language.
-using Words = std::array<const char*, 2>;
 
 enum class Label : std::uint8_t {
   kControlPlane,
@@ -41,9 +30,19 @@ enum class Label : std::uint8_t {
   kOnTheWay,   ///< to {}
   kStream,     ///< the other packets of a message
   kWhole,      ///< message
+  kAtLeast,    ///< {}
+  kAtMost,     ///< {}
+  kFromTo,     ///< {} {}
+  kMissed,     ///< an expectation: which {}, expected {}, found {}
+  kMissedNoLonger,
+  kViolated,       ///< kind {}, place {}, time {}, text {}
+  kUnknownSource,  ///< of a value that no preset has given
 };
 /// May have places {} for fmt.
 const char* label(Label which, Language language);
+
+/// What kind of violation it is: as the document names it, in Japanese with a word beside it.
+std::string violation_label(const std::string& kind, Language language);
 
 /// The words of a page's script, by the names that it uses.
 std::vector<std::pair<std::string, std::string>> page_words(Language language);
@@ -52,6 +51,8 @@ std::vector<std::pair<std::string, std::string>> page_words(Language language);
 std::string lane_label(const std::string& host, const std::string& lane, Language language);
 /// What step 1 to 9 is, in a few words; `tcp`: of a message over TCP.
 std::string step_label(int step, bool tcp, Language language);
+/// What a message's time went to.
+const char* stage_label(Stage stage, Language language);
 /// What the record is, in a few words.
 std::string part_label(const TimelineRecord& record, Language language);
 

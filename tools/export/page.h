@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Self-contained HTML pages: the text of one is tools/export/*_page.html; a document of JSON goes
-// into it, from which its script draws everything, and what all pages share (page.css, page.js). A
-// page with charts has Chart.js in it, with its licence: the build takes both from the
-// distribution's package. Nothing is asked of the network.
+// into it, from which its script draws everything, what all pages share (page.css, page.js), and
+// Chart.js with its licence: the build takes both from the distribution's package. Nothing is asked
+// of the network.
 #pragma once
 
 #include <string>
 
 namespace rnicsim {
 
-/// The page with everything in its place: PAGE_STYLE, PAGE_SCRIPT, PAGE_DOCUMENT, and CHART_LIBRARY
-/// and CHART_LICENCE where those stand.
+/// The page with everything in its place: PAGE_STYLE, and PAGE_SCRIPTS before the page's own script.
 std::string filled_page(std::string page, const std::string& document);
 
 // Made by the build.
@@ -22,5 +21,7 @@ std::string page_style();
 std::string page_script();
 std::string chart_library();
 std::string chart_licence();
+/// tools/export/labels_ja.txt.
+std::string japanese_descriptions();
 
 }  // namespace rnicsim

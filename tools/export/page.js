@@ -57,14 +57,76 @@ const colour = i => {
 
 const drawn = new Map();  // canvas -> how to make its chart
 const charts = new Map();
+const ranges = new Map();  // canvas -> the part of the x axis that it was zoomed to
+
+/// Draws what `drawn` has for the canvas, all of it. A drag over the chart then shows that range of
+/// the x axis, a double click all of it again; the canvas needs a parent that is placed (.canvas).
 function draw(canvas) {
+  if (!charts.has(canvas)) zoomByDrag(canvas);
+  ranges.delete(canvas);
+  redraw(canvas);
+}
+
+/// The canvas goes.
+function forget(canvas) {
+  charts.get(canvas).destroy();
+  for (const map of [charts, drawn, ranges]) map.delete(canvas);
+}
+
+function redraw(canvas) {
   if (charts.has(canvas)) charts.get(canvas).destroy();
   Chart.defaults.color = styleOf("--soft");
   Chart.defaults.borderColor = styleOf("--line");
-  Chart.defaults.font.family = "system-ui, sans-serif";
-  charts.set(canvas, new Chart(canvas, drawn.get(canvas)()));
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  const config = drawn.get(canvas)();
+  Object.assign(config.options.scales.x, ranges.get(canvas));
+  charts.set(canvas, new Chart(canvas, config));
 }
-themeWatchers.push(() => { for (const canvas of drawn.keys()) draw(canvas); });
+themeWatchers.push(() => { for (const canvas of drawn.keys()) redraw(canvas); });
+
+const LEAST_DRAG = 5;  // pixels, or it is a click
+
+function zoomByDrag(canvas) {
+  let begin = null, range = null;
+  const placeOf = event => {
+    const { left, right } = charts.get(canvas).chartArea;
+    return Math.min(Math.max(event.clientX - canvas.getBoundingClientRect().left, left), right);
+  };
+  const valueAt = place => {
+    const axis = charts.get(canvas).scales.x;
+    const value = axis.getValueForPixel(place);
+    return axis.type === "category" ? axis.getLabels()[value] : value;
+  };
+  const put = place => {
+    const { top, height } = charts.get(canvas).chartArea;
+    range.style.cssText = `left: ${Math.min(begin, place)}px; width: ${Math.abs(place - begin)}px; ` +
+                          `top: ${top}px; height: ${height}px`;
+  };
+  const finish = () => {
+    if (range) range.remove();
+    begin = range = null;
+  };
+  canvas.addEventListener("pointerdown", event => {
+    if (event.button !== 0) return;
+    begin = placeOf(event);
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", event => {
+    if (begin === null) return;
+    range = range || add(canvas.parentElement, "div", { class: "range" });
+    put(placeOf(event));
+  });
+  canvas.addEventListener("pointerup", event => {
+    if (begin === null) return;
+    const ends = [begin, placeOf(event)].sort((a, b) => a - b);
+    finish();
+    if (ends[1] - ends[0] < LEAST_DRAG) return;
+    ranges.set(canvas, { min: valueAt(ends[0]), max: valueAt(ends[1]) });
+    redraw(canvas);
+  });
+  canvas.addEventListener("pointercancel", finish);
+  canvas.addEventListener("dblclick", () => draw(canvas));
+}
 
 function figure(place, name, unit, height, config) {
   const plot = add(place, "figure", { class: "plot" });

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "scenarios/engine/result_document.h"
+#include "scenarios/engine/unit_name.h"
 #include "tools/export/labels.h"
 
 namespace rnicsim {
@@ -37,6 +38,7 @@ class Trace {
     int id = 0;
     for (const auto& [work_request, slices] : messages) link(slices, ++id);
     count_pauses(run.result.pauses);
+    count_signals(run.result.series);
     Json all = std::move(names_);
     for (Json& event : events_) all.push_back(std::move(event));
     return to_lines({{"displayTimeUnit", "ns"}, {"traceEvents", std::move(all)}});
@@ -122,6 +124,35 @@ class Trace {
                          {"pid", kWire},
                          {"args", {{"stopped", stopped}}}});
     }
+  }
+
+  /// A counter has the value of an interval from its begin on. What stayed zero has none.
+  void count_signals(const TimeSeries& series) {
+    for (const TimeSeries::Column& column : series.columns) {
+      if (column.values.empty()) continue;
+      const auto [process, name] = place_of(column.path);
+      const std::string title =
+          fmt::format("{} [{}]", name, unit_name(TimeSeries::shown_unit(column)));
+      double before = -1;
+      for (std::size_t i = 0; i < series.samples(); ++i) {
+        const double value = series.shown(column, i);
+        if (value == before) continue;
+        before = value;
+        events_.push_back({{"name", title},
+                           {"ph", "C"},
+                           {"ts", us(series.interval * static_cast<std::int64_t>(i))},
+                           {"pid", process},
+                           {"args", {{"value", value}}}});
+      }
+    }
+  }
+
+  /// Of "host.A.nic0.port.tx_bytes" the process of A and the rest; of "fabric." that of the wire.
+  std::pair<int, std::string> place_of(const std::string& path) {
+    const std::size_t first = path.find('.');
+    if (path.compare(0, first, "host") != 0) return {kWire, path};
+    const std::size_t second = path.find('.', first + 1);
+    return {process_of(path.substr(first + 1, second - first - 1)), path.substr(second + 1)};
   }
 
   struct Track {

@@ -61,7 +61,7 @@ std::map<std::string, Used> presets_in(const std::vector<ConfigEntry>& entries,
   return used;
 }
 
-/// Of the nearest object around the path that names a preset.
+/// Of the nearest object around the path that names a preset; empty if that did not give the value.
 std::string source_in(const std::map<std::string, Used>& used, const ConfigEntry& entry) {
   std::string place = entry.path;
   for (std::size_t dot = place.rfind('.'); dot != std::string::npos; dot = place.rfind('.')) {
@@ -73,7 +73,7 @@ std::string source_in(const std::map<std::string, Used>& used, const ConfigEntry
     if (value == found->second.values.end() || value->second != text_of(entry)) break;
     return fmt::format("{}: {}", found->second.name, source_of(*found->second.preset, path));
   }
-  return "scenario or default";
+  return {};
 }
 
 bool is_of_the_run(const std::string& path) {

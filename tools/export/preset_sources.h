@@ -19,7 +19,7 @@ std::string source_of(const Preset& preset, std::string path);
 
 struct SourcedEntry {
   ConfigEntry entry;
-  std::string source;  ///< "scenario" for what no preset says, or says otherwise
+  std::string source;  ///< empty for what no preset says, or says otherwise
 };
 
 /// Every value in force of a run, without variants and expectations.

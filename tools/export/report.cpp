@@ -6,7 +6,9 @@
 #include "scenarios/engine/result_document.h"
 #include "scenarios/engine/run_json.h"
 #include "scenarios/engine/unit_name.h"
+#include "tools/export/bottleneck_text.h"
 #include "tools/export/operation_text.h"
+#include "tools/export/over_time.h"
 #include "tools/export/page.h"
 #include "tools/export/preset_sources.h"
 #include "tools/export/swim_lanes.h"
@@ -25,10 +27,10 @@ Json words_of(Language language) {
   return words;
 }
 
-Json workloads_of(const JudgedRun& run) {
+Json workloads_of(const JudgedRun& run, Language language) {
   Json workloads = Json::array();
   for (const WorkloadSpec& workload : run.setup.workload)
-    workloads.push_back({{"name", workload.name}, {"deed", deed_text(workload)}});
+    workloads.push_back({{"name", workload.name}, {"deed", deed_text(workload, language)}});
   return workloads;
 }
 
@@ -46,44 +48,66 @@ Json waterfall_to_json(const Waterfall& message) {
                       {"step", stage.step},
                       {"begin_ps", stage.begin.ps()},
                       {"end_ps", stage.end.ps()}});
-  return stages;
+  return {{"workload", message.workload}, {"stages", std::move(stages)}};
 }
 
-Json stage_to_json(const StageTimes& stage) {
-  return {{"name", stage.name},       {"messages", stage.messages}, {"p50_ps", stage.p50.ps()},
-          {"p90_ps", stage.p90.ps()}, {"p99_ps", stage.p99.ps()},   {"max_ps", stage.max.ps()}};
+Json stage_row_to_json(const StageRow& row) {
+  return {{"name", row.name},       {"messages", row.messages}, {"mean_ps", row.mean.ps()},
+          {"p50_ps", row.p50.ps()}, {"p90_ps", row.p90.ps()},   {"p99_ps", row.p99.ps()},
+          {"max_ps", row.max.ps()}, {"share", row.share}};
 }
 
-Json metrics_of(const JudgedRun& run) {
+Json spread_to_json(const Spread& spread) {
+  Json json = {{"workload", spread.workload},
+               {"messages", spread.messages},
+               {"left_out", spread.left_out},
+               {"rows", Json::array()},
+               {"whole", stage_row_to_json(spread.whole)},
+               {"ranked", Json::array()}};
+  for (const StageRow& row : spread.rows) json["rows"].push_back(stage_row_to_json(row));
+  for (const Waterfall& message : spread.ranked)
+    json["ranked"].push_back(waterfall_to_json(message)["stages"]);
+  return json;
+}
+
+Json bottlenecks_of(const JudgedRun& run, Language language) {
+  Json bottlenecks = bottlenecks_to_json(run.result.bottlenecks);
+  for (std::size_t i = 0; i < bottlenecks.size(); ++i)
+    bottlenecks[i]["text"] = bottleneck_text(run.result.bottlenecks[i], language);
+  return bottlenecks;
+}
+
+Json metrics_of(const JudgedRun& run, Language language) {
   Json metrics = Json::array();
   for (const auto& [path, metric] : run.result.metrics)
     metrics.push_back({{"path", path},
                        {"value", number_to_json(metric.as_real())},
                        {"unit", unit_name(metric.unit)},
                        {"text", short_text(metric.as_real(), metric.unit)},
-                       {"description", metric.description}});
+                       {"description", description_in(metric.description, language)}});
   return metrics;
 }
 
-Json configuration_of(const JudgedRun& run, PresetSource& presets) {
+Json configuration_of(const JudgedRun& run, Language language, PresetSource& presets) {
   Json entries = Json::array();
   for (const SourcedEntry& sourced : sourced_configuration(run.setup, presets)) {
     const ConfigEntry& entry = sourced.entry;
     entries.push_back({{"path", entry.path},
                        {"value", entry.unit.empty() ? entry.value : entry.value + ' ' + entry.unit},
-                       {"doc", entry.doc},
-                       {"source", sourced.source}});
+                       {"doc", description_in(entry.doc, language)},
+                       {"source", sourced.source.empty() ? label(Label::kUnknownSource, language)
+                                                         : sourced.source}});
   }
   return entries;
 }
 
-Json expectations_of(const JudgedRun& run) {
+Json expectations_of(const JudgedRun& run, Language language) {
   Json expectations = Json::array();
   for (const ExpectationResult& result : run.expectations)
     expectations.push_back({{"subject", result.spec.metric      ? *result.spec.metric
                                         : result.spec.violation ? *result.spec.violation
                                                                 : std::string()},
-                            {"expected", expected_text(result.spec)},
+                            {"expected", expected_text(result.spec, language)},
                             {"measured", exact_text(result.measured, result.unit)},
                             {"met", result.accepted()}});
   return expectations;
@@ -92,7 +116,6 @@ Json expectations_of(const JudgedRun& run) {
 }  // namespace
 
 std::string report_json(const JudgedRun& run, Language language, PresetSource& presets) {
-  const std::vector<Waterfall> messages = waterfalls(run.result.timeline, language);
   Json json = {{"format", "rnicsim-report"},
                {"version", 1},
                {"language", name_of(language)},
@@ -102,21 +125,22 @@ std::string report_json(const JudgedRun& run, Language language, PresetSource& p
                {"variant", run.setup.variant},
                {"seed", run.setup.seed},
                {"end_ps", run.result.end.ps()},
-               {"workloads", workloads_of(run)},
+               {"workloads", workloads_of(run, language)},
                {"hosts", hosts_of(run)},
                {"notes", run.result.notes},
-               {"bottlenecks", bottlenecks_to_json(run.result.bottlenecks)},
+               {"bottlenecks", bottlenecks_of(run, language)},
                {"swim_lanes", swim_lanes_svg(swim_lanes(run, language))},
                {"waterfalls", Json::array()},
-               {"stages", Json::array()},
-               {"expectations", expectations_of(run)},
-               {"violations", failure_lines(run)},
-               {"metrics", metrics_of(run)},
-               {"configuration", configuration_of(run, presets)}};
-  for (const Waterfall& message : messages)
+               {"spreads", Json::array()},
+               {"over_time", over_time(run.result)},
+               {"expectations", expectations_of(run, language)},
+               {"violations", failure_lines(run, language)},
+               {"metrics", metrics_of(run, language)},
+               {"configuration", configuration_of(run, language, presets)}};
+  for (const Waterfall& message : waterfalls(run.result, language))
     json["waterfalls"].push_back(waterfall_to_json(message));
-  for (const StageTimes& stage : stage_times(messages, language))
-    json["stages"].push_back(stage_to_json(stage));
+  for (const Spread& spread : spreads(run.result, language))
+    json["spreads"].push_back(spread_to_json(spread));
   return to_lines(json);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One run as a page: the swim lanes, zoomable in time; where the time of each message went; summary
+// One run as a page: the swim lanes, zoomable in time; where the time of each message went;
+// throughput, queues and pauses over time; summary
 // and what limited it; counters; the configuration with its sources.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "scenarios/engine/result_document.h"
@@ -21,6 +22,30 @@ Json list_of(const std::vector<std::optional<double>>& values) {
   return list;
 }
 
+const char* word_of(StudyAim aim) {
+  switch (aim) {
+    case StudyAim::kMore:
+      return "more";
+    case StudyAim::kLess:
+      return "less";
+    case StudyAim::kNone:
+      break;
+  }
+  return "none";
+}
+
+const char* word_of(StepScale scale) {
+  switch (scale) {
+    case StepScale::kDoubling:
+      return "doubling";
+    case StepScale::kStep:
+      return "step";
+    case StepScale::kChoice:
+      break;
+  }
+  return "choice";
+}
+
 Json axes_to_json(const StudyPlan& plan) {
   Json list = Json::array();
   for (const StudyAxis& axis : plan.axes())
@@ -34,7 +59,7 @@ Json metrics_to_json(const StudyResult& result) {
     Json entry = {{"name", metric.spec.name}, {"metric", metric.spec.metric}};
     if (metric.spec.per) entry["per"] = *metric.spec.per;
     entry["unit"] = metric.unit;
-    entry["better"] = metric.spec.better == StudyAim::kMore ? "more" : "less";
+    entry["better"] = word_of(metric.spec.better);
     list.push_back(std::move(entry));
   }
   return list;
@@ -64,16 +89,32 @@ Json points_to_json(const StudyResult& result) {
   return list;
 }
 
+Json step_to_json(const StudyStep& step) {
+  const bool from_zero = step.gain && std::isinf(*step.gain);
+  const auto finite = [&](const std::optional<double>& gain) {
+    return from_zero ? Json() : optional(gain);
+  };
+  return {{"from", step.from},
+          {"to", step.to},
+          {"gain", finite(step.gain)},
+          {"per_doubling", finite(step.per_doubling)},
+          {"from_zero", from_zero}};
+}
+
 Json dimension_to_json(const DimensionVerdict& dimension) {
-  return {{"name", dimension.name},
-          {"labels", dimension.labels},
-          {"grows", dimension.grows},
-          {"means", list_of(dimension.means)},
-          {"gains", list_of(dimension.gains)},
-          {"best", optional(dimension.best)},
-          {"enough", optional(dimension.enough)},
-          {"knee", optional(dimension.knee)},
-          {"effect", number_to_json(dimension.effect)}};
+  Json json = {{"name", dimension.name},
+               {"labels", dimension.labels},
+               {"scale", word_of(dimension.scale)},
+               {"order", dimension.order},
+               {"means", list_of(dimension.means)},
+               {"comparable", dimension.comparable},
+               {"steps", Json::array()},
+               {"best", optional(dimension.best)},
+               {"enough", optional(dimension.enough)},
+               {"knee", optional(dimension.knee)},
+               {"effect", number_to_json(dimension.effect)}};
+  for (const StudyStep& step : dimension.steps) json["steps"].push_back(step_to_json(step));
+  return json;
 }
 
 Json cell_to_json(const StudyCell& cell, const StudyPlan& plan) {
@@ -101,7 +142,7 @@ Json verdict_to_json(const MetricVerdict& verdict, const StudyPlan& plan) {
 std::string study_json(const StudyResult& result, const std::vector<MetricVerdict>& verdicts) {
   const StudySpec& spec = result.plan.spec();
   Json json = {{"format", "rnicsim-study"},
-               {"version", 1},
+               {"version", 2},
                {"name", result.name},
                {"title", spec.title},
                {"base", spec.base},
@@ -113,6 +154,7 @@ std::string study_json(const StudyResult& result, const std::vector<MetricVerdic
                     {"unit", spec.cost->unit},
                     {"expression", spec.cost->expression}};
   json["points"] = points_to_json(result);
+  json["warnings"] = result.warnings;
   json["verdict"] = Json::array();
   for (const MetricVerdict& verdict : verdicts)
     json["verdict"].push_back(verdict_to_json(verdict, result.plan));

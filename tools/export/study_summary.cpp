@@ -21,6 +21,10 @@ std::string study_summary(const StudyResult& result, const std::vector<MetricVer
       for (const std::string& line : wrapped(sentence, kTerminalColumns - 2))
         out += "  " + line + '\n';
   }
+  if (!result.warnings.empty()) out += '\n';
+  for (const std::string& warning : result.warnings)
+    for (const std::string& line : wrapped("warning: " + warning, kTerminalColumns))
+      out += line + '\n';
   const auto failed = std::count_if(result.rows.begin(), result.rows.end(),
                                     [](const StudyRow& row) { return !row.error.empty(); });
   out += fmt::format("\n{} points", result.rows.size());

@@ -2,23 +2,28 @@
 // A study for people and programs: a summary, documents, a page.
 //
 // The JSON document, whose version grows when a reader of the old one would fail:
-//   { "format": "rnicsim-study", "version": 1, name, title, base, repeats,
+//   { "format": "rnicsim-study", "version": 2, name, title, base, repeats,
 //     axes:    [ { name, paths, values } ],
 //     metrics: [ { name, metric, per, unit, better } ],
 //     cost:    { name, unit, expression },
 //     points:  [ { index, key, axes: { NAME: value }, repeat, cost, metrics: { NAME: value },
 //                  error } ],
+//     warnings: [ text ],
 //     verdict: [ { metric, sentences, ranking, pareto,
-//                  dimensions: [ { name, labels, grows, means, gains, best, enough, knee,
-//                                  effect } ],
+//                  dimensions: [ { name, labels, scale, order, means, comparable,
+//                                  steps: [ { from, to, gain, per_doubling, from_zero } ],
+//                                  best, enough, knee, effect } ],
 //                  cells: [ { at, axes: { NAME: value }, runs, mean, half_width, cost } ] } ] }
 //   key         of the point's result; "" if its values do not go together
 //   cost, per   not there if the study has none
 //   metrics     a value is null of a point that came to no proper end
 //   error       what went wrong; not there if nothing did
+//   warnings    metrics that no point has
 //   verdict     as scenarios/engine/study_verdict says; what does not exist is null. at: position
 //   on
-//               each dimension; ranking, pareto, best, enough and knee are indices
+//               each dimension; ranking, pareto, order, from, to, best, enough and knee are
+//               indices; scale: doubling, step or choice; from_zero: the gain is infinite
+// Texts of axes are exact in axes and points, and shortened for people in labels.
 // Nothing depends on the wall clock or on which point ended first.
 //
 // The CSV file is tidy: one line a point; a column for each axis, "repeat", the cost, each metric

@@ -128,8 +128,8 @@ class Layout {
     picture_.title = run_.setup.title.empty() ? run_.scenario : run_.setup.title;
     picture_.subtitle = run_.scenario;
     if (!run_.setup.variant.empty()) picture_.subtitle += ", " + run_.setup.variant;
-    if (!run_.setup.workload.empty() && language_ == Language::kEnglish)
-      picture_.subtitle += ": " + deed_text(run_.setup.workload.front());
+    if (!run_.setup.workload.empty())
+      picture_.subtitle += ": " + deed_text(run_.setup.workload.front(), language_);
   }
 
   SwimPhase control_phase() const {

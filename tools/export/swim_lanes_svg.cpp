@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tools/export/record_text.h"
 #include "tools/export/swim_lanes.h"
 
 namespace rnicsim {
@@ -181,7 +182,7 @@ class Drawing {
 
   std::string details(const TimelineRecord& r) const {
     return fmt::format("{} ({})\n{:.3f} – {:.3f} µs\n{}", part_label(r, picture_.language), r.block,
-                       r.begin.as_us(), r.end.as_us(), r.text);
+                       r.begin.as_us(), r.end.as_us(), record_text(r, picture_.language));
   }
 
   const SwimLanes& picture_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/export/labels.h"
 #include "tools/export/operation_text.h"
 #include "tools/export/perftest_table.h"
 #include "tools/export/timeline_view.h"
@@ -313,31 +314,36 @@ std::string title(const JudgedRun& run, const TerminalStyle& style) {
 
 }  // namespace
 
-std::string expected_text(const ExpectationSpec& spec) {
+std::string expected_text(const ExpectationSpec& spec, Language language) {
+  const auto with = [&](Label word) {
+    return fmt::format(fmt::runtime(label(word, language)), spec.low.text);
+  };
   switch (spec.relation) {
     case Relation::kEquals:
       return spec.low.text +
              (spec.tolerance != nullptr ? " +- " + spec.tolerance->text() : std::string());
     case Relation::kAtLeast:
-      return "at least " + spec.low.text;
+      return with(Label::kAtLeast);
     case Relation::kAtMost:
-      return "at most " + spec.low.text;
+      return with(Label::kAtMost);
     case Relation::kBetween:
       break;
   }
-  return spec.low.text + " to " + spec.high.text;
+  return fmt::format(fmt::runtime(label(Label::kFromTo, language)), spec.low.text, spec.high.text);
 }
 
-std::vector<std::string> failure_lines(const JudgedRun& run) {
+std::vector<std::string> failure_lines(const JudgedRun& run, Language language) {
   std::vector<std::string> lines;
   for (const ExpectationResult& e : run.expectations)
     if (!e.accepted())
-      lines.push_back(fmt::format("expectation {}: {}: expected {}, found {}",
-                                  e.passed ? "no longer missed" : "failed", subject_of(e.spec),
-                                  expected_text(e.spec), exact_text(e.measured, e.unit)));
+      lines.push_back(fmt::format(
+          fmt::runtime(label(e.passed ? Label::kMissedNoLonger : Label::kMissed, language)),
+          subject_of(e.spec), expected_text(e.spec, language), exact_text(e.measured, e.unit)));
   for (const Violation& v : run.result.violations)
     if (!run.expects(v))
-      lines.push_back(fmt::format("{} at {}, {}: {}", v.kind, v.where, short_text(v.when), v.text));
+      lines.push_back(fmt::format(fmt::runtime(label(Label::kViolated, language)),
+                                  violation_label(v.kind, language), v.where, short_text(v.when),
+                                  v.text));
   return lines;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "scenarios/engine/expectations.h"
+#include "tools/export/language.h"
 #include "tools/export/text_style.h"
 
 namespace rnicsim {
@@ -16,9 +17,10 @@ std::string terminal_view(const JudgedRun& run, const TerminalStyle& style);
 
 /// One line for each failed expectation, with both values, and each violation that was not
 /// expected.
-std::vector<std::string> failure_lines(const JudgedRun& run);
+std::vector<std::string> failure_lines(const JudgedRun& run,
+                                       Language language = Language::kEnglish);
 
 /// "equals 9.1 us (+- 15 %)": what was expected, in the file's own words.
-std::string expected_text(const ExpectationSpec& spec);
+std::string expected_text(const ExpectationSpec& spec, Language language = Language::kEnglish);
 
 }  // namespace rnicsim

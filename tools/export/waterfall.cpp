@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 namespace rnicsim {
 namespace {
@@ -56,19 +58,70 @@ Time ranked(const std::vector<Time>& sorted, std::size_t percent) {
   return sorted[std::max<std::size_t>(rank, 1) - 1];
 }
 
-StageTimes times_of(const std::string& name, std::vector<Time> times) {
+/// Nearest rank, over `messages`, of which some did not have it.
+StageRow row_of(const std::string& name, std::vector<Time> times, std::size_t messages,
+                Time of_all) {
+  StageRow row;
+  row.name = name;
+  row.messages = times.size();
+  Time total;
+  for (const Time time : times) total += time;
+  times.resize(std::max(times.size(), messages));
   std::sort(times.begin(), times.end());
-  return {name,        times.size(), ranked(times, 50), ranked(times, 90), ranked(times, 99),
-          times.back()};
+  row.mean = Time::ps(total.ps() / static_cast<std::int64_t>(times.size()));
+  row.p50 = ranked(times, 50);
+  row.p90 = ranked(times, 90);
+  row.p99 = ranked(times, 99);
+  row.max = times.back();
+  if (of_all != Time())
+    row.share = static_cast<double>(total.ps()) / static_cast<double>(of_all.ps());
+  return row;
 }
 
-}  // namespace
+StageRow row_of(const std::string& name, const StageSpread& spread) {
+  return {name,       spread.messages, spread.mean, spread.p50,
+          spread.p90, spread.p99,      spread.max,  spread.share};
+}
 
-std::vector<Waterfall> waterfalls(const Records& timeline, Language language) {
+Waterfall followed(const std::string& workload, const MessageTimes& message, Language language) {
+  Waterfall fall{message.work_request, workload, {}};
+  for (const StagePiece& piece : message.pieces)
+    add(fall, name_of(piece.stage), stage_label(piece.stage, language), 0, piece.begin, piece.end);
+  return fall;
+}
+
+/// Its stages one behind the other, each once.
+Waterfall in_a_row(const std::string& workload, const MessageTimes& message, Language language) {
+  Waterfall fall{message.work_request, workload, {}};
+  Time begin;
+  for (std::size_t i = 0; i < kStages; ++i) {
+    const auto stage = static_cast<Stage>(i);
+    add(fall, name_of(stage), stage_label(stage, language), 0, begin, begin + message.stages[i]);
+    begin += message.stages[i];
+  }
+  return fall;
+}
+
+Spread spread_of_workload(const WorkloadLatency& latency, Language language) {
+  Spread spread{latency.workload, latency.messages, latency.left_out, {}, {}, {}};
+  for (std::size_t i = 0; i < kStages; ++i)
+    if (latency.stages[i].messages != 0)
+      spread.rows.push_back(
+          row_of(stage_label(static_cast<Stage>(i), language), latency.stages[i]));
+  spread.whole = row_of(label(Label::kWhole, language), latency.whole);
+  for (const MessageTimes& message : latency.ranked)
+    spread.ranked.push_back(in_a_row(latency.workload, message, language));
+  return spread;
+}
+
+std::vector<Waterfall> of_timeline(const RunResult& result, Language language) {
+  std::set<std::uint64_t> known;
+  for (const WorkloadLatency& latency : result.latency)
+    for (const MessageTimes& message : latency.shown) known.insert(message.work_request);
   std::vector<Records> messages;
   std::map<std::uint64_t, std::size_t> places;  // by work request
-  for (const TimelineRecord& r : timeline) {
-    if (r.step == 0 || r.plane != "data") continue;
+  for (const TimelineRecord& r : result.timeline) {
+    if (r.step == 0 || r.plane != "data" || known.count(r.work_request) != 0) continue;
     const auto [place, is_new] = places.emplace(r.work_request, messages.size());
     if (is_new) messages.emplace_back();
     messages[place->second].push_back(r);
@@ -79,28 +132,60 @@ std::vector<Waterfall> waterfalls(const Records& timeline, Language language) {
   return all;
 }
 
-std::vector<StageTimes> stage_times(const std::vector<Waterfall>& messages, Language language) {
-  struct Stage {
+/// Over the few that there are.
+Spread spread_of_timeline(const std::vector<Waterfall>& messages, Language language) {
+  struct Column {
     std::string key;
     std::string name;
-    std::vector<Time> times;
+    std::vector<Time> times;  ///< of messages that had it
+    std::uint64_t last = 0;   ///< number of the last of them, from 1 on
   };
-  std::vector<Stage> stages;
+  std::vector<Column> stages;
   std::vector<Time> whole;
+  Time of_all;
   for (const Waterfall& message : messages) {
     if (message.stages.empty()) continue;
     whole.push_back(message.stages.back().end - message.stages.front().begin);
+    of_all += whole.back();
     for (const WaterfallStage& s : message.stages) {
       auto stage = std::find_if(stages.begin(), stages.end(),
-                                [&](const Stage& other) { return other.key == s.key; });
-      if (stage == stages.end()) stage = stages.insert(stages.end(), {s.key, s.name, {}});
-      stage->times.push_back(s.takes());
+                                [&](const Column& other) { return other.key == s.key; });
+      if (stage == stages.end()) stage = stages.insert(stages.end(), {s.key, s.name, {}, 0});
+      if (std::exchange(stage->last, whole.size()) != whole.size()) stage->times.emplace_back();
+      stage->times.back() += s.takes();
     }
   }
-  std::vector<StageTimes> all;
-  all.reserve(stages.size() + 1);
-  for (Stage& stage : stages) all.push_back(times_of(stage.name, std::move(stage.times)));
-  if (!whole.empty()) all.push_back(times_of(label(Label::kWhole, language), std::move(whole)));
+  Spread spread;
+  spread.messages = whole.size();
+  for (Column& stage : stages)
+    spread.rows.push_back(row_of(stage.name, std::move(stage.times), whole.size(), of_all));
+  if (!whole.empty())
+    spread.whole = row_of(label(Label::kWhole, language), whole, whole.size(), of_all);
+  return spread;
+}
+
+}  // namespace
+
+std::vector<Waterfall> waterfalls(const RunResult& result, Language language) {
+  std::vector<Waterfall> all = of_timeline(result, language);
+  for (const WorkloadLatency& latency : result.latency)
+    for (const MessageTimes& message : latency.shown)
+      all.push_back(followed(latency.workload, message, language));
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [](const Waterfall& message) { return message.stages.empty(); }),
+            all.end());
+  std::stable_sort(all.begin(), all.end(), [](const Waterfall& a, const Waterfall& b) {
+    return a.stages.front().begin < b.stages.front().begin;
+  });
+  return all;
+}
+
+std::vector<Spread> spreads(const RunResult& result, Language language) {
+  std::vector<Spread> all;
+  for (const WorkloadLatency& latency : result.latency)
+    all.push_back(spread_of_workload(latency, language));
+  Spread others = spread_of_timeline(of_timeline(result, language), language);
+  if (others.messages != 0) all.push_back(std::move(others));
   return all;
 }
 

@@ -26,11 +26,11 @@ std::string run_name(const std::string& scenario, const std::string& variant) {
 
 std::vector<std::vector<JudgedRun>> simulate_and_judge(
     const std::vector<ScenarioFile>& files, RunnerOptions options,
-    const std::vector<CaptureOptions>& captures) {
+    const std::vector<RunRecording>& recordings) {
   std::vector<SimulationJob> work;
   for (const ScenarioFile& file : files)
     for (const Scenario& run : file.runs) work.push_back({run_name(file.name, run.variant), &run});
-  for (std::size_t i = 0; i < captures.size(); ++i) work[i].capture = captures[i];
+  for (std::size_t i = 0; i < recordings.size(); ++i) work[i].recording = recordings[i];
   options.progress = options.progress && isatty(STDERR_FILENO) != 0;
   options.simulate = simulate;
   std::vector<RunResult> results = run_simulations(work, options);

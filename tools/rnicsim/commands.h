@@ -32,10 +32,10 @@ int sweep_command(const Arguments& arguments);
 ScenarioFile load_named(const std::string& name, const RunSelection& selection = {});
 
 /// Runs them all, each run in a process of its own, and judges them; one list per file. A progress
-/// line appears only on a terminal. `captures`: none, or one for each run.
+/// line appears only on a terminal. `recordings`: none, or one for each run.
 std::vector<std::vector<JudgedRun>> simulate_and_judge(
     const std::vector<ScenarioFile>& files, RunnerOptions options,
-    const std::vector<CaptureOptions>& captures = {});
+    const std::vector<RunRecording>& recordings = {});
 
 /// "write_8step" or "write_8step (huge_pages)"
 std::string run_name(const std::string& scenario, const std::string& variant);

@@ -6,6 +6,7 @@
 
 #include "scenarios/engine/runner.h"
 #include "scenarios/engine/scenario_reader.h"
+#include "scenarios/engine/system.h"
 #include "scenarios/engine/unit_name.h"
 #include "tools/rnicsim/commands.h"
 
@@ -13,9 +14,11 @@ namespace rnicsim {
 namespace {
 
 constexpr CommandText kText = {
-    "list [scenarios|studies|presets|metrics]",
-    "Lists the scenarios (the default), studies, presets or metrics there are, one line each.\n"
-    "Metrics are those of two hosts A and B with one NIC each and a workload w0."};
+    "list [scenarios|studies|presets|metrics|signals]",
+    "Lists the scenarios (the default), studies, presets, metrics or signals there are, one line\n"
+    "each. Metrics (what a run came to) and signals (what can be followed through it, with run's\n"
+    "--vcd, --csv, --perfetto and --report) are those of two hosts A and B with one NIC each, a\n"
+    "switch and a workload w0."};
 
 struct Line {
   std::string name;
@@ -63,19 +66,52 @@ std::vector<Line> presets(const DataFolder& data) {
   return lines;
 }
 
-/// Blocks name their metrics when they have run: so the smallest scenario is run.
-std::vector<Line> metrics(const DataFolder& data) {
+/// Blocks name their metrics when they have run, their signals when they stand: so the smallest
+/// scenario is run.
+RunResult run_smallest(const DataFolder& data, const decltype(RunnerOptions::simulate)& how) {
   PresetDirectories presets = data.presets_for("");
   const Scenario smallest = read_scenario(parse_json(R"({"hosts": [{"name": "A"}, {"name": "B"}],
+                     "fabric": {"topology": "star"},
                      "workload": [{"name": "w0", "from": "A", "to": "B", "size": "64 B"}]})",
                                                      "smallest scenario"),
                                           {}, presets);
   RunnerOptions options;
-  options.simulate = simulate;
-  const RunResult result = run_simulations({{"smallest scenario", &smallest}}, options).front();
+  options.simulate = how;
+  return run_simulations({{"smallest scenario", &smallest}}, options).front();
+}
+
+std::vector<Line> metrics(const DataFolder& data) {
   std::vector<Line> lines;
-  for (const auto& [path, metric] : result.metrics)
+  for (const auto& [path, metric] : run_smallest(data, simulate).metrics)
     lines.push_back({path, fmt::format("[{}] {}", unit_name(metric.unit), metric.description)});
+  return lines;
+}
+
+std::string text_of(const Signal& signal) {
+  if (signal.kind == SignalKind::kState)
+    return fmt::format("[{}] {}", fmt::join(signal.states, ", "), signal.description);
+  TimeSeries::Column column;
+  column.kind = signal.kind;
+  column.unit = signal.unit;
+  return fmt::format("[{}] {}", unit_name(TimeSeries::shown_unit(column)), signal.description);
+}
+
+std::vector<Line> signals(const DataFolder& data) {
+  const auto list = [](const Scenario& scenario, const SimulationHooks& hooks) {
+    RunResult listed;
+    SimulationHooks listing = hooks;
+    listing.built = [&](System& system) {
+      for (const Signal& signal : system.signals()) {
+        listed.notes.push_back(signal.path);
+        listed.notes.push_back(text_of(signal));
+      }
+    };
+    simulate(scenario, listing);
+    return listed;
+  };
+  const std::vector<std::string> texts = run_smallest(data, list).notes;
+  std::vector<Line> lines;
+  for (std::size_t i = 0; i < texts.size(); i += 2) lines.push_back({texts[i], texts[i + 1]});
   return lines;
 }
 
@@ -86,7 +122,8 @@ int list_command(const Arguments& arguments) {
   if (!values) return kExitGood;
   std::vector<std::string> what = strings_of(*values, "WHAT");
   if (what.empty()) what.emplace_back("scenarios");
-  if (what.size() > 1) throw UsageError("expected one of scenarios, studies, presets and metrics");
+  if (what.size() > 1)
+    throw UsageError("expected one of scenarios, studies, presets, metrics and signals");
   const DataFolder data = DataFolder::of_this_program();
   if (what[0] == "scenarios")
     print(scenarios(data));
@@ -96,8 +133,10 @@ int list_command(const Arguments& arguments) {
     print(presets(data));
   else if (what[0] == "metrics")
     print(metrics(data));
+  else if (what[0] == "signals")
+    print(signals(data));
   else
-    throw UsageError("expected scenarios, studies, presets or metrics, found " +
+    throw UsageError("expected scenarios, studies, presets, metrics or signals, found " +
                      in_quotes(what[0]));
   return kExitGood;
 }

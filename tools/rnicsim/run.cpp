@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "model/quantity.h"
 #include "scenarios/engine/result_document.h"
 #include "tools/export/terminal.h"
-#include "tools/rnicsim/capture_files.h"
 #include "tools/rnicsim/commands.h"
+#include "tools/rnicsim/live_display.h"
 #include "tools/rnicsim/output_file.h"
+#include "tools/rnicsim/recordings.h"
 #include "tools/rnicsim/run_files.h"
 
 namespace rnicsim {
@@ -42,14 +42,16 @@ OptionList run_options() {
                         "\"host.B.nic0.*\", on stderr (one simulation at a time); LEVEL: fault "
                         "(what went wrong), message (and what happens once a message) or packet "
                         "(everything, the default)");
-  options.add_options()("from", text()->value_name("TIME"), "of the log, e.g. \"60 us\"");
-  options.add_options()("until", text()->value_name("TIME"), "of the log");
-  options.add_options()("pcap", text()->value_name("FILE"),
-                        "write the packets at the ports of NICs to FILE (pcapng), one file a run");
-  options.add_options()("pcap-port", text()->value_name("GLOB"),
-                        "at the ports whose name matches, e.g. host.A.nic0, "
-                        "fabric.switch0.port3, * for all; of TCP best at one: what is seen at two "
-                        "looks sent twice");
+  options.add_options()("from", text()->value_name("TIME"),
+                        "of the log and the waveform, e.g. \"60 us\"");
+  options.add_options()("until", text()->value_name("TIME"), "of the log and the waveform");
+  options.add_options()("watch", "show what ports are doing while the runs go on, on stderr");
+  add_recording_options(options);
+  options.add_options()("signals", text()->value_name("GLOB"),
+                        "of --vcd and --csv, only signals whose path matches, e.g. "
+                        "\"host.B.nic0.*\" (default: all)");
+  options.add_options()("interval", text()->value_name("TIME"),
+                        "of time series, e.g. \"1 us\" (default: fits the length of the run)");
   add_file_options(options);
   return options;
 }
@@ -75,11 +77,37 @@ void read_log(const std::string& text, EventLogOptions& log) {
   log.level = *level;
 }
 
+/// Time series serve pages and traces as well.
+bool wants_series(const OptionValues& values) {
+  return values.count("csv") + values.count("perfetto") + values.count("report") != 0;
+}
+
+/// Of pages and traces all signals are wanted.
+SeriesOptions series_options(const OptionValues& values) {
+  SeriesOptions series;
+  read_time(values, "interval", series.interval);
+  if (values.count("interval") != 0 && series.interval <= Time())
+    throw UsageError("--interval: expected a time above zero");
+  const bool all = values.count("perfetto") + values.count("report") != 0;
+  if (values.count("signals") != 0 && !all) series.glob = values["signals"].as<std::string>();
+  return series;
+}
+
+WaveformOptions waveform_options(const OptionValues& values) {
+  WaveformOptions waveform;
+  read_time(values, "from", waveform.from);
+  read_time(values, "until", waveform.until);
+  if (values.count("signals") != 0) waveform.glob = values["signals"].as<std::string>();
+  return waveform;
+}
+
 RunnerOptions runner_options(const OptionValues& values) {
   RunnerOptions runner;
   runner.jobs = jobs_of(values);
   runner.progress = values.count("quiet") == 0;
-  runner.pauses = values.count("pfc") + values.count("perfetto") != 0;
+  runner.pauses = values.count("pfc") + wants_series(values) != 0;
+  if (wants_series(values)) runner.series = series_options(values);
+  runner.latency = values.count("report") != 0;
   EventLogOptions log;
   read_time(values, "from", log.from);
   read_time(values, "until", log.until);
@@ -88,22 +116,12 @@ RunnerOptions runner_options(const OptionValues& values) {
     runner.log = log;
     runner.jobs = 1;
     runner.progress = false;
-  } else if (values.count("from") + values.count("until") != 0) {
-    throw UsageError("--from and --until go with --log");
+  } else if (values.count("from") + values.count("until") != 0 && values.count("vcd") == 0) {
+    throw UsageError("--from and --until go with --log and --vcd");
   }
+  if (values.count("signals") != 0 && values.count("vcd") + values.count("csv") == 0)
+    throw UsageError("--signals goes with --vcd and --csv");
   return runner;
-}
-
-std::unique_ptr<CaptureFiles> capture_files(const OptionValues& values,
-                                            const std::vector<ScenarioFile>& files) {
-  const bool port = values.count("pcap-port") != 0;
-  if (values.count("pcap") == 0) {
-    if (port) throw UsageError("--pcap-port goes with --pcap");
-    return std::make_unique<CaptureFiles>();
-  }
-  return std::make_unique<CaptureFiles>(
-      values["pcap"].as<std::string>(),
-      port ? values["pcap-port"].as<std::string>() : std::string(CaptureOptions::kNicPorts), files);
 }
 
 /// Views of all runs. The timeline of a variant is much like the scenario's own: it is drawn when
@@ -130,19 +148,25 @@ int run_command(const Arguments& arguments) {
   const RunSelection selection{strings_of(*values, "variant"), strings_of(*values, "set")};
   const bool json = values->count("json") != 0;
   const bool quiet = values->count("quiet") != 0;
-  const RunnerOptions runner = runner_options(*values);
+  RunnerOptions runner = runner_options(*values);
   if (values->count("out") != 0) check_output_folder((*values)["out"].as<std::string>());
   check_file_options(*values);
 
   std::vector<ScenarioFile> files;
   files.reserve(names.size());
   for (const std::string& name : names) files.push_back(load_named(name, selection));
-  const std::unique_ptr<CaptureFiles> captures = capture_files(*values, files);
+  check_files_differ(*values, names, files);
+  Recordings recordings(*values, files, waveform_options(*values));
+  LiveDisplay display;
+  if (values->count("watch") != 0) {
+    runner.watch = [&](const std::string& run, const LiveLook& look) { display.show(run, look); };
+    runner.progress = false;
+  }
   std::vector<JudgedRun> runs;
-  for (std::vector<JudgedRun>& of_file : simulate_and_judge(files, runner, captures->of_runs()))
+  for (std::vector<JudgedRun>& of_file : simulate_and_judge(files, runner, recordings.of_runs()))
     for (JudgedRun& run : of_file) runs.push_back(std::move(run));
 
-  captures->keep();
+  recordings.keep();
   write_run_files(*values, names, runs);
   const std::string document = to_lines(result_document(runs));
   if (values->count("out") != 0)

@@ -102,12 +102,14 @@ int write_results(const StudyResult& result, const std::string& folder, const Op
   line.clear();
   TerminalStyle style;
   style.colour = wants_colour();
-  if (values.count("json") != 0)
-    std::cout << document;
-  else if (values.count("quiet") == 0)
+  const bool sums_up = values.count("json") == 0 && values.count("quiet") == 0;
+  if (values.count("json") != 0) std::cout << document;
+  if (sums_up)
     std::cout << study_summary(result, verdicts, style)
               << fmt::format("results: {0}/results.csv, {0}/results.json, {0}/report.html\n",
                              folder);
+  for (const std::string& warning : result.warnings)  // the summary has them
+    if (!sums_up) std::cerr << fmt::format("{}: warning: {}\n", result.name, warning);
   int status = kExitGood;
   for (const StudyRow& row : result.rows) {
     if (row.error.empty()) continue;
