@@ -7,6 +7,10 @@
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <systemc>
 
 #include "scenarios/engine/build_info.h"
 
@@ -54,6 +58,13 @@ int look_for_build_id(dl_phdr_info* object, std::size_t /*size*/, void* found) {
   return 1;
 }
 
+std::string hash_of_program() {
+  std::ifstream in("/proc/self/exe", std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(in), {}};
+  if (content.empty()) throw std::runtime_error("/proc/self/exe cannot be read");
+  return content_hash(content);
+}
+
 }  // namespace
 
 std::string content_hash(const std::string& content) {
@@ -67,7 +78,9 @@ const std::string& program_identity() {
   static const std::string kIdentity = [] {
     std::string id;
     dl_iterate_phdr(look_for_build_id, &id);
-    return fmt::format("rnicsim {} {}", build_info().version, id);
+    if (id.empty()) id = hash_of_program();
+    return fmt::format("rnicsim {} {}, SystemC {}", build_info().version, id,
+                       sc_core::sc_release());
   }();
   return kIdentity;
 }

@@ -25,7 +25,7 @@ struct RunRecording {
 };
 
 struct SimulationJob {
-  std::string name;  ///< for messages
+  std::string name;  ///< for messages; empty: they go without
   const Scenario* scenario = nullptr;
   RunRecording recording{};
 };

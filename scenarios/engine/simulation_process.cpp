@@ -108,17 +108,17 @@ class LiveReport {
   _exit(0);
 }
 
-SimulationFault system_fault(const std::string& what) {
-  return SimulationFault(what + ": " + std::strerror(errno));
+NoProcess no_process(const std::string& what, int error) {
+  return NoProcess(what + ": " + std::strerror(error));
 }
 
 }  // namespace
 
 SimulationProcess::SimulationProcess(const SimulationJob& job, const RunnerOptions& options,
                                      const sigset_t& mask)
-    : name_(job.name) {
+    : name_(job.name.empty() ? "" : job.name + ": ") {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw system_fault("no pipe");
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw no_process("no pipe", errno);
   std::cout.flush();
   std::fflush(nullptr);  // or the child would print it again
   const pid_t parent = getpid();
@@ -130,11 +130,12 @@ SimulationProcess::SimulationProcess(const SimulationJob& job, const RunnerOptio
     dup2(STDERR_FILENO, STDOUT_FILENO);
     run_child(ends[1], job, options);
   }
+  const int error = errno;
   close(ends[1]);
   pipe_ = ends[0];
   if (child_ < 0) {
     close(pipe_);
-    throw system_fault("no process");
+    throw no_process("no process", error);
   }
 }
 
@@ -182,7 +183,7 @@ RunResult SimulationProcess::result() {
     detail.found = answer_;
     throw ConfigError(std::move(detail));
   }
-  if (verdict_ == kFault) throw SimulationFault(name_ + ": " + answer_);
+  if (verdict_ == kFault) throw SimulationFault(name_ + answer_);
   throw_death(status);
 }
 
@@ -193,7 +194,7 @@ void SimulationProcess::throw_death(int status) const {
     how = "died of signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
     if (signal == SIGKILL) how += "; perhaps there was not enough memory";
   }
-  throw SimulationFault(name_ + ": the simulation " + how);
+  throw SimulationFault(name_ + "the simulation " + how);
 }
 
 }  // namespace rnicsim

@@ -14,9 +14,14 @@
 
 namespace rnicsim {
 
+/// The system has no more processes or descriptors to give, for now.
+class NoProcess : public SimulationFault {
+  using SimulationFault::SimulationFault;
+};
+
 class SimulationProcess {
  public:
-  /// Forks. The child's signal mask becomes `mask`. Throws SimulationFault.
+  /// Forks. The child's signal mask becomes `mask`. Throws NoProcess.
   SimulationProcess(const SimulationJob& job, const RunnerOptions& options, const sigset_t& mask);
   SimulationProcess(const SimulationProcess&) = delete;
   SimulationProcess& operator=(const SimulationProcess&) = delete;
@@ -37,7 +42,7 @@ class SimulationProcess {
   void take_lines();
   [[noreturn]] void throw_death(int status) const;
 
-  std::string name_;
+  std::string name_;  ///< before what went wrong; may be empty
   pid_t child_ = -1;
   int pipe_ = -1;
   std::string text_;  ///< the line being received

@@ -62,6 +62,7 @@ void StudyCollector::add(StudyRow row, const PointOutcome& outcome) {
     row.error = unexpected(*outcome.run, spoilt);
     if (!spoilt) add_values(row, *outcome.run);
   }
+  if (!row.error.empty()) ++failed_;
   result_.rows.push_back(std::move(row));
 }
 

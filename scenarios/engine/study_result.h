@@ -45,6 +45,7 @@ class StudyCollector {
 
   /// `row` has everything but values and, unless the point could not be read, error.
   void add(StudyRow row, const PointOutcome& outcome);
+  std::size_t failed() const { return failed_; }  ///< rows with an error
   /// A metric that no run has, though some came to their end, is warned of.
   StudyResult finish();
 
@@ -64,6 +65,7 @@ class StudyCollector {
   std::vector<Known> known_;     ///< one a metric: whether any run has it
   std::set<std::string> names_;  ///< of metrics of runs that lacked one
   bool any_run_ = false;
+  std::size_t failed_ = 0;
 };
 
 }  // namespace rnicsim

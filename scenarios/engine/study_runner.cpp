@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/study_runner.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -24,40 +23,50 @@ class PointRunner {
   PointRunner(const std::vector<std::size_t>& points, const StudyRunnerOptions& options)
       : options_(options), total_(points.size()) {
     process_.simulate = options.simulate;
-    for (const std::size_t point : points) waiting_.push_back({point, 1});
+    for (const std::size_t point : points) waiting_.push_back({point});
   }
 
   void run() {
-    while (start_more(), !running_.empty()) wait();
+    while (start_more(false), !running_.empty()) wait();
   }
 
  private:
   struct Attempt {
     std::size_t point;
-    int number;
+    int number = 1;
+    bool is_claimed = false;
   };
   struct Running {
     Attempt attempt;
     std::unique_ptr<SimulationProcess> process;
   };
 
-  void start_more() {
+  /// `some_end`: processes that have not been let go of yet will make room.
+  void start_more(bool some_end) {
     while (!waiting_.empty() && running_.size() < std::max(1U, options_.jobs)) {
-      const Attempt attempt = waiting_.front();
+      Attempt attempt = waiting_.front();
       waiting_.pop_front();
-      start(attempt);
+      try {
+        start(attempt);
+      } catch (const NoProcess&) {
+        if (running_.empty() && !some_end) throw;
+        waiting_.push_front(attempt);
+        break;
+      }
     }
   }
 
-  void start(const Attempt& attempt) {
-    if (attempt.number == 1 && options_.claim && !options_.claim(attempt.point)) {
+  void start(Attempt& attempt) {
+    if (!attempt.is_claimed && options_.claim && !options_.claim(attempt.point)) {
       --total_;
       return;
     }
+    attempt.is_claimed = true;
     try {
       // The child gets it by fork, so it need not live longer than that.
       const Scenario scenario = options_.scenario(attempt.point);
-      const SimulationJob job{fmt::format("point {}", attempt.point), &scenario, {}};
+      // No name: a point's error is kept, and read again in studies where it has another number.
+      const SimulationJob job{"", &scenario, {}};
       running_.push_back(
           {attempt, std::make_unique<SimulationProcess>(job, process_, signals_.before())});
     } catch (const ConfigError& error) {
@@ -78,7 +87,7 @@ class PointRunner {
       ended.push_back(std::move(running_[i]));
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    start_more();  // before results are written: no core waits for that
+    start_more(true);  // before results are written: no core waits for that
     for (const Running& running : ended) finish(running);
     if (options_.progress) options_.progress({done_, running_.size(), total_});
   }
@@ -89,7 +98,7 @@ class PointRunner {
       hand_over(attempt.point, {ended.process->result(), ""});
     } catch (const SimulationFault& fault) {
       if (attempt.number < kAttempts)
-        waiting_.push_front({attempt.point, attempt.number + 1});
+        waiting_.push_front({attempt.point, attempt.number + 1, true});
       else
         hand_over(attempt.point, {std::nullopt, fault.what()});
     } catch (const ConfigError& error) {

@@ -4,7 +4,7 @@
 // is handed over as soon as it is there, in whatever order points end.
 //
 // A point whose process dies, or in which the simulator fails, is run once more; if it fails again,
-// that is its outcome.
+// that is its outcome. While the system has no process to spare, points wait for those that run.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ namespace rnicsim {
 
 struct PointOutcome {
   std::optional<RunResult> run;  ///< nothing: it failed
-  std::string error;             ///< why
+  std::string error;             ///< why, whatever number the point has
 };
 
 struct StudyProgress {
@@ -40,7 +40,8 @@ struct StudyRunnerOptions {
   std::function<void(const StudyProgress&)> progress;
 };
 
-/// Throws Interrupted, after ending every child; what has been finished was handed over.
+/// Throws Interrupted, or SimulationFault if not one process can be had, after ending every child;
+/// what has been finished was handed over.
 void run_points(const std::vector<std::size_t>& points, const StudyRunnerOptions& options);
 
 }  // namespace rnicsim

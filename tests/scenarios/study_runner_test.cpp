@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/study_runner.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
@@ -126,7 +128,7 @@ TEST_CASE("A point that is killed twice has that as its outcome, and the others 
   CHECK(attempts.count() == 2);
   CHECK_FALSE(result.outcomes.at(4).run.has_value());
   CHECK(result.outcomes.at(4).error ==
-        "point 4: the simulation died of signal 9 (Killed); perhaps there was not enough memory");
+        "the simulation died of signal 9 (Killed); perhaps there was not enough memory");
   CHECK(result.outcomes.at(5).run.has_value());
 }
 
@@ -134,6 +136,58 @@ TEST_CASE("A point whose scenario cannot be made has the error as its outcome") 
   const Result result = run({99, 1}, 1, echo);
   CHECK(result.outcomes.at(99).error == "no such point");
   CHECK(result.outcomes.at(1).run.has_value());
+}
+
+/// Leaves this process as many descriptors as one simulation needs beside the runner's own.
+class DescriptorsForOne {
+ public:
+  DescriptorsForOne() {
+    constexpr int kNeeded = 3;  // the runner's signals, both ends of a pipe
+    std::vector<int> next;
+    for (int i = 0; i < kNeeded; ++i) next.push_back(dup(STDERR_FILENO));
+    for (const int descriptor : next) close(descriptor);
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit fewer = before_;
+    fewer.rlim_cur = static_cast<rlim_t>(next.back()) + 1;
+    setrlimit(RLIMIT_NOFILE, &fewer);
+  }
+  DescriptorsForOne(const DescriptorsForOne&) = delete;
+  DescriptorsForOne& operator=(const DescriptorsForOne&) = delete;
+  ~DescriptorsForOne() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_CASE("Points for which there is no process wait until one that runs has ended") {
+  std::map<std::size_t, int> claimed;
+  std::vector<std::size_t> finished;
+  std::size_t most = 0;
+  StudyRunnerOptions options;
+  options.jobs = 3;
+  options.claim = [&](std::size_t point) { return ++claimed[point] == 1; };
+  options.scenario = [](std::size_t) { return Scenario(); };
+  options.simulate = [](const Scenario&, const SimulationHooks&) { return RunResult(); };
+  options.finished = [&](std::size_t point, const PointOutcome& outcome) {
+    if (outcome.run) finished.push_back(point);
+  };
+  options.progress = [&](const StudyProgress& now) { most = std::max(most, now.running); };
+  const DescriptorsForOne few;
+  run_points({1, 2, 3}, options);
+  CHECK(finished == std::vector<std::size_t>{1, 2, 3});
+  CHECK(claimed == std::map<std::size_t, int>{{1, 1}, {2, 1}, {3, 1}});
+  CHECK(most == 1);
+}
+
+TEST_CASE("A study for which there is not one process ends with the reason") {
+  StudyRunnerOptions options;
+  options.scenario = [](std::size_t) { return Scenario(); };
+  options.simulate = [](const Scenario&, const SimulationHooks&) { return RunResult(); };
+  options.finished = [](std::size_t, const PointOutcome&) {};
+  const DescriptorsForOne few;
+  const int taken = dup(STDERR_FILENO);
+  CHECK_THROWS_WITH(run_points({1}, options), "no pipe: Too many open files");
+  close(taken);
 }
 
 TEST_CASE("An interrupted study ends its children and has handed over what was finished") {

@@ -2,84 +2,23 @@
 # SPDX-License-Identifier: MIT
 """rnicsim sweep from the outside: results, interruption and resumption, shards, failing points, and
 what it refuses."""
-import csv
 import json
 import os
 import pathlib
-import pty
-import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from sanitizer_notes import said
+from study_case import LONG, RESULTS, RNICSIM, STUDY, StudyCase, stop_a_worker_of
 
-RNICSIM = os.environ["RNICSIM"]
 STUDIES = pathlib.Path(__file__).resolve().parents[2] / "scenarios/studies"
-RESULTS = ("results.csv", "results.json", "report.html")
-
-BASE = {"hosts": [{"name": "A"}, {"name": "B"}],
-        "workload": [{"name": "w0", "from": "A", "to": "B", "size": "4 KiB", "count": 20}]}
-STUDY = {
-    "title": "Sizes and pages",
-    "base": "base.json",
-    "axes": [{"path": "workload.w0.size", "log": {"from": "64 B", "to": "4 KiB", "steps": 4}},
-             {"path": "hosts.*.memory.page_size", "values": ["4 KiB", "2 MiB"]}],
-    "metrics": [{"name": "goodput", "metric": "workload.w0.goodput", "better": "more"},
-                {"name": "latency", "metric": "workload.w0.latency.p50", "better": "less"},
-                {"name": "cycles", "metric": "host.A.cpu.data.*.cycles", "per": "workload.w0.bytes",
-                 "better": "less"}],
-    "cost": {"name": "SRAM", "unit": "B",
-             "expression": "hosts.B.nic.translation_cache.entries * 8"},
-}
 
 
-class Sweep(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.root = pathlib.Path(self.folder.name)
-        self.write(BASE, "base.json")
-        self.write(STUDY)
-
-    def write(self, content, name="study.json"):
-        (self.root / name).write_text(json.dumps(content))
-
-    def study(self, **changes):
-        self.write({**STUDY, **changes})
-
-    def command(self, *options, out="out"):
-        return [RNICSIM, "sweep", str(self.root / "study.json"), "--out", str(self.root / out),
-                *options]
-
-    def sweep(self, *options, out="out"):
-        result = subprocess.run(self.command(*options, out=out), capture_output=True, text=True,
-                                check=False, cwd=self.root)
-        return result.returncode, result.stdout, said(result.stderr)
-
-    def good(self, *options, out="out"):
-        status, text, err = self.sweep(*options, out=out)
-        self.assertEqual((status, err), (0, ""))
-        return text
-
-    def points(self, out="out"):
-        """Names of the kept points, with when each was written."""
-        return {path.name: path.stat().st_mtime_ns
-                for path in (self.root / out / "points").glob("*.json")}
-
-    def assert_same_results(self, one, other):
-        for name in RESULTS:
-            self.assertEqual((self.root / one / name).read_bytes(),
-                             (self.root / other / name).read_bytes(), name)
-
-    def rows(self, out="out"):
-        with open(self.root / out / "results.csv", newline="") as file:
-            return list(csv.DictReader(file))
-
+class Sweep(StudyCase):
     def test_a_study_has_a_row_for_each_point_and_a_verdict(self):
         text = self.good()
         rows = self.rows()
@@ -119,7 +58,7 @@ class Sweep(unittest.TestCase):
         return process.returncode, said(err)
 
     def test_an_interrupted_study_goes_on_and_ends_as_one_that_was_not(self):
-        self.study(set={"workload.w0.count": 3000, "engine.payload": "elided"})
+        self.study(set=LONG)
         status, err = self.interrupt_after(2)
         self.assertEqual(status, 130, err)
         self.assertIn("--resume goes on with them\nrnicsim: interrupted\n", err)
@@ -184,74 +123,75 @@ class Sweep(unittest.TestCase):
         self.assertEqual([path.read_bytes() for path in points[:3]], kept)
         self.assertEqual({name: (self.root / "out" / name).read_bytes() for name in RESULTS}, before)
 
-    def stop_a_worker_of(self, process):
-        """Until it is told to go on; no machine is so fast that all points are done meanwhile."""
-        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        while True:
-            self.assertIsNone(process.poll())
-            for worker in children.read_text().split():
-                try:
-                    os.kill(int(worker), signal.SIGSTOP)
-                    return int(worker)
-                except ProcessLookupError:
-                    pass  # done already; the next one
+    def test_results_that_vanish_or_break_meanwhile_are_simulated_again(self):
+        self.study(set=LONG)
+        self.good("-q")
+        whole = {name: (self.root / "out" / name).read_bytes() for name in RESULTS}
+        points = sorted((self.root / "out/points").glob("*.json"))
+        kept = [path.read_bytes() for path in points]
+        for path in points[3:]:
+            path.unlink()
+        process = subprocess.Popen(self.command("-q", "--resume"), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        worker = stop_a_worker_of(process.pid)
+        points[0].unlink()
+        points[1].write_bytes(kept[1][:-100])
+        # Its beginning and its end are those of a result.
+        points[2].write_bytes(kept[2][:200] + b'"' + kept[2][200:])
+        os.kill(worker, signal.SIGCONT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out, said(err)), (0, "", ""))
+        for path, content in zip(points, kept):
+            self.assertTrue(path.read_bytes() == content, path)
+        for name in RESULTS:
+            self.assertTrue((self.root / "out" / name).read_bytes() == whole[name], name)
 
-    def test_progress_is_shown_on_a_terminal_after_two_seconds(self):
-        self.study(set={"workload.w0.count": 20000, "engine.payload": "elided"})
-        mine, theirs = pty.openpty()
-        process = subprocess.Popen(self.command("--jobs", "1"), stdout=subprocess.DEVNULL,
-                                   stderr=theirs)
-        os.close(theirs)
-        worker = self.stop_a_worker_of(process)
-        shown = b""
-        progress = re.compile(rb"\r\x1b\[K\[#*-*\] \d of 8 points, 1 running, \S+/s, "
-                              rb"\S+ \w+ left")
-        while True:
-            try:
-                part = os.read(mine, 4096)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            shown += part
-            if worker and b"running" in shown:
-                os.kill(worker, signal.SIGCONT)
-                worker = None
-        os.close(mine)
-        self.assertEqual(process.wait(timeout=60), 0)
-        self.assertRegex(shown, progress)
-        self.assertTrue(shown.endswith(b"\r\x1b[K"))
+    def test_a_file_that_the_scenario_names_is_part_of_a_point(self):
+        self.write({"hosts": [{"name": "h", "count": 3}], "fabric": {"topology": "star"},
+                    "workload": [{"name": "w0", "pattern": "flow_file", "file": "flows.txt"}]},
+                   "base.json")
+        self.write({"base": "base.json", "axes": [{"path": "seed", "values": [1]}], "metrics": [
+            {"name": "bytes", "metric": "workload.w0.flows.bytes", "better": "more"}]})
+        for size in ("5000", "6000"):
+            (self.root / "flows.txt").write_text(f"1\n0 1 3 100 {size} 2.0\n")
+            self.good("-q", "--resume")
+            self.assertEqual([row["bytes"] for row in self.rows()], [size])
+        self.assertEqual(len(self.points()), 2)
+        self.good("-q", "--resume")
+        self.assertEqual(len(self.points()), 2)
 
-    def start_rank(self, rank, count):
-        environment = dict(os.environ, OMPI_COMM_WORLD_RANK=str(rank),
-                           OMPI_COMM_WORLD_SIZE=str(count))
-        return subprocess.Popen(self.command("-q"), env=environment, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+    def test_another_program_has_other_points(self):
+        """Also where the linker gave it no build id, as some do."""
+        program = self.root / "rnicsim"
+        subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", RNICSIM, str(program)],
+                       check=True)
+        command = [str(program), *self.command("-q", "--resume", "--filter", "size = '64 B'")[1:]]
+        subprocess.run(command, check=True)
+        self.assertEqual(len(self.points()), 2)
+        subprocess.run(command, check=True)
+        self.assertEqual(len(self.points()), 2)
+        with open(program, "ab") as file:
+            file.write(b"changed")
+        subprocess.run(command, check=True)
+        self.assertEqual(len(self.points()), 4)
+        self.good("-q", "--resume", "--filter", "size = '64 B'")
+        self.assertEqual(len(self.points()), 6)
 
-    def test_four_ranks_share_a_study_and_give_the_same_bytes(self):
-        ranks = [self.start_rank(rank, 4) for rank in range(4)]
-        for rank in ranks:
-            out, err = rank.communicate(timeout=120)
-            self.assertEqual((rank.returncode, out, said(err)), (0, "", ""))
-        self.assertEqual(len(self.points()), 8)
-        self.assertEqual(list((self.root / "out/points").glob("*.lock")), [])
-        self.good("-q", out="whole")
-        self.assert_same_results("out", "whole")
-
-    def test_what_a_dying_rank_had_claimed_is_done_by_another(self):
-        self.study(set={"workload.w0.count": 3000, "engine.payload": "elided"})
-        dying = self.start_rank(1, 2)
-        deadline = time.monotonic() + 120
-        while not list((self.root / "out/points").glob("*.lock")):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.002)
-        dying.kill()
-        dying.communicate(timeout=60)
-        self.assertLess(len(self.points()), 8)
-        first = self.start_rank(0, 2)
-        out, err = first.communicate(timeout=120)
-        self.assertEqual((first.returncode, out, said(err)), (0, "", ""))
-        self.good("-q", out="whole")
+    def test_a_shard_with_failing_points_says_so(self):
+        self.study(axes=[{"path": "workload.w0.size", "values": ["64 B", "many", "256 B", "few"]},
+                         {"path": "stop_at", "values": ["3 us", "1 s"]}])
+        # Of the eight points four cannot be read, and two do not come to their end.
+        self.assertEqual(self.sweep("--shard", "1/2"),
+                         (1, "2 points simulated, 0 were there already\n",
+                          "4 points of the shard failed; --merge says how\n"))
+        self.assertEqual(self.sweep("--shard", "1/2", "-q"),
+                         (1, "", "4 points of the shard failed; --merge says how\n"))
+        self.assertEqual(self.sweep("--shard", "2/2", "-q"),
+                         (1, "", "2 points of the shard failed; --merge says how\n"))
+        status, out, err = self.sweep("--merge")
+        self.assertEqual((status, len(err.splitlines())), (1, 6))
+        self.assertIn("8 points, 6 of which failed\n", out)
+        self.assertEqual(self.sweep(out="whole"), (status, out.replace("out/", "whole/"), err))
         self.assert_same_results("out", "whole")
 
     def test_a_failing_point_is_a_row_with_its_error(self):

@@ -12,7 +12,7 @@ build_packages=(g++ cmake ninja-build ccache pkg-config python3 libsystemc-dev c
   zlib1g-dev libjs-chart.js)
 # shellcheck disable=SC2034
 test_packages=(git clang libclang-rt-dev clang-format clang-tidy tshark python3-scapy
-  python3-jsonschema chromium chromium-driver python3-selenium gtkwave)
+  python3-jsonschema chromium chromium-driver python3-selenium gtkwave openmpi-bin)
 
 say() { echo "$*" >&2; }
 

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: MIT
 // The results of a study's points that have been simulated: DIR/points/KEY.json, each there whole
-// or not at all. A point that failed is kept for --merge, and simulated anew by everything else.
+// or not at all; and what processes that share them tell each other, by locks on files beside
+// them: KEY.lock, who simulates a point; first.lock, whether the first process is still there;
+// run.lock, who takes part.
+//
+// The system releases the locks of a process that dies. It may leave their files, which mean
+// nothing without a lock. Approximates: where a file system has locks but does not say that a
+// locked file was deleted (NFS may not), two processes may simulate the same point, to the same
+// result.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +20,7 @@
 
 namespace rnicsim {
 
-/// While it lives, nobody else simulates the point.
+/// While it lives, nobody else has the same.
 class PointClaim {
  public:
   PointClaim(std::string file, int descriptor) : file_(std::move(file)), descriptor_(descriptor) {}
@@ -23,6 +31,25 @@ class PointClaim {
  private:
   std::string file_;
   int descriptor_;
+};
+
+/// While it lives, this process takes part in the run of a study.
+class RunMembership {
+ public:
+  /// The first to come finds nobody else, and everybody who comes then waits until it has let them
+  /// in. Throws ConfigError where there are no locks.
+  explicit RunMembership(std::string file);
+  RunMembership(const RunMembership&) = delete;
+  RunMembership& operator=(const RunMembership&) = delete;
+  ~RunMembership();
+
+  bool is_first() const { return is_first_; }
+  void let_others_in() const;
+
+ private:
+  std::string file_;
+  int descriptor_;
+  bool is_first_ = false;
 };
 
 enum class PointState { kMissing, kFailed, kSimulated };
@@ -37,13 +64,29 @@ class PointStore {
   PointState state_of(const std::string& key) const;
   /// Nothing: it has not been simulated, or its file is of no use.
   std::optional<PointOutcome> find(const std::string& key) const;
-  /// Null: another process has it.
-  std::unique_ptr<PointClaim> claim(const std::string& key) const;
   /// Throws ConfigError if it cannot be written.
   void keep(const std::string& key, const PointOutcome& outcome) const;
+  /// As if it had not been simulated. Throws ConfigError.
+  void forget(const std::string& key) const;
+  /// How many points of a study are there, and how many are being simulated, by anybody.
+  StudyProgress count(const std::function<bool(const std::string& key)>& is_of_study) const;
+
+  // All of these throw ConfigError where there are no locks.
+  /// Null: another process has it.
+  std::unique_ptr<PointClaim> claim(const std::string& key) const;
+  /// The same for being the first process.
+  std::unique_ptr<PointClaim> claim_first() const;
+  /// Null: the first process is still there, or has come to its end, or has not begun; else it has
+  /// died, and this one has its place.
+  std::unique_ptr<PointClaim> replace_first() const;
+  /// It has begun and has not come to its end.
+  bool awaits_first() const;
+  /// `part` of the study: those who take part in different ones do not know each other.
+  std::unique_ptr<RunMembership> join_run(const std::string& part) const;
 
  private:
   std::string file_of(const std::string& key) const;
+  std::string lock_of(const std::string& name) const;
 
   std::string folder_;
 };

@@ -11,7 +11,8 @@ namespace rnicsim {
 namespace {
 
 constexpr std::size_t kBar = 20;
-constexpr double kSilentSeconds = 2;
+constexpr std::chrono::milliseconds kTerminalInterval{200};
+constexpr std::chrono::seconds kLinesInterval{10};
 
 std::string duration_text(double seconds) {
   const auto whole = static_cast<long>(std::ceil(seconds));
@@ -33,17 +34,34 @@ std::string progress_text(const StudyProgress& progress, double seconds) {
   return text + fmt::format(", {:.3g}/s, {} left", rate, duration_text(left / rate));
 }
 
-StudyProgressLine::StudyProgressLine(bool wanted) : wanted_(wanted && isatty(STDERR_FILENO) != 0) {}
+StudyProgressLine::StudyProgressLine(bool wanted, bool lines)
+    : is_terminal_(isatty(STDERR_FILENO) != 0), is_wanted_(wanted && (is_terminal_ || lines)) {}
 
-StudyProgressLine::~StudyProgressLine() {
-  if (shown_) std::cerr << "\r\033[K" << std::flush;
+StudyProgressLine::~StudyProgressLine() { clear(); }
+
+void StudyProgressLine::begin(const std::string& phase) {
+  phase_began_ = Clock::now();
+  if (is_terminal_ && (is_shown_ || is_due())) show(phase);
 }
 
-void StudyProgressLine::show(const StudyProgress& progress) {
-  const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
-  if (!wanted_ || seconds < kSilentSeconds) return;
-  shown_ = true;
-  std::cerr << "\r\033[K" << progress_text(progress, seconds) << std::flush;
+void StudyProgressLine::show(const std::string& text) {
+  if (is_terminal_) {
+    std::cerr << "\r\033[K" << text << std::flush;
+    is_shown_ = true;
+    next_ = Clock::now() + kTerminalInterval;
+  } else {
+    std::cerr << text + '\n' << std::flush;
+    next_ = Clock::now() + kLinesInterval;
+  }
+}
+
+double StudyProgressLine::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - phase_began_).count();
+}
+
+void StudyProgressLine::clear() {
+  if (is_shown_) std::cerr << "\r\033[K" << std::flush;
+  is_shown_ = false;
 }
 
 }  // namespace rnicsim
