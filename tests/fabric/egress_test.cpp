@@ -270,7 +270,7 @@ TEST_CASE("an observer sees how long packets waited, and of that how long they w
   CHECK(starts[0].b == 492'000);  // all of it
   CHECK(starts[1].time == 512_ns + slot(1086));
   CHECK(starts[1].a == 30'000);
-  CHECK(starts[1].b == 511'000);  // since it came, and then it waited for the other
+  CHECK(starts[1].b == 512'000);  // the whole pause, and then it waited for the other
   const std::vector<ProbeRecord> forwarded = probes.of(ProbeKind::kPacketForwarded);
   REQUIRE(forwarded.size() == 2);
   CHECK(forwarded[1].time == bench.sent[1].tail);
