@@ -221,7 +221,7 @@ void KeyChecker::show_verdict(const KeyCheck& check) const {
 
 void KeyChecker::show_wait(KeyCheck& check, bool waits) const {
   if (waits) {
-    check.waits_since = std::max(check.not_before, states_.now());
+    check.waits_since = clock_.after(std::max(check.not_before, states_.now()), check.cycles);
   } else if (check.waits_since != Time::never()) {
     states_(check.waits_since, states_.now(),
             static_cast<std::uint64_t>(KeyCheck::State::kNak) + 2);

@@ -145,9 +145,8 @@ TEST_CASE("hundreds of signals have names of their own") {
   Signals signals;
   for (int i = 0; i < 300; ++i)
     SignalScope(signals, "a").level("s" + std::to_string(i), Unit::kCount, "", [] { return 0; });
-  Scheduler scheduler("scheduler");
   Bench bench;
-  Waveform waveform(scheduler, signals, bench.options_);
+  Waveform waveform(bench.scheduler, signals, bench.options_);
   waveform.close();
   std::ifstream file(bench.options_.unfinished);
   std::set<std::string> names;
