@@ -206,10 +206,12 @@ constexpr Named kPageWords[] = {
     {"share", {"share", "割合"}},
     {"over_time", {"Over time", "時間変化"}},
     {"over_time_help",
-     {"The signals that rose highest; the search finds others. Dragging over a chart zooms in "
-      "time, "
-      "a double click shows all of it again.",
-      "最も大きくなった信号を表示。ほかの信号は検索で選択。グラフ上のドラッグで時間方向に拡大、"
+     {"The signals that rose highest; the search finds others. A frame or transfer counts when its "
+      "link takes it, so short intervals may show more than the link's rate. Dragging over a chart "
+      "zooms in time, a double click shows all of it again.",
+      "最も大きくなった信号を表示。ほかの信号は検索で選択。フレームや転送は回線が受け取った時点で"
+      "数えるため、短い区間では回線速度を超えて見えることがある。グラフ上のドラッグで時間方向に拡大"
+      "、"
       "ダブルクリックで全体に戻る。"}},
     {"over_time_throughput", {"Throughput of ports", "ポートのスループット"}},
     {"over_time_congestion",
