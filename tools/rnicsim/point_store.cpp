@@ -38,6 +38,7 @@ constexpr std::string_view kError = "\"error\":";
 constexpr std::string_view kEnd = "}\n";
 
 constexpr const char* kFirst = "first";  // no key is like it
+constexpr const char* kBegun = "begun";
 constexpr const char* kEnded = "ended";
 constexpr unsigned kRetryMicroseconds = 10'000;
 
@@ -54,12 +55,12 @@ ConfigError unusable(const std::string& file, std::string why) {
   return ConfigError(std::move(detail));
 }
 
-/// Of the lock file; -1: it is not there, and was not to be made.
-int open_lock(const std::string& file, int flags) {
+/// Of the lock file.
+int open_lock(const std::string& file) {
   std::error_code ignored;
-  if ((flags & O_CREAT) != 0) fs::create_directories(fs::path(file).parent_path(), ignored);
-  const int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC | flags, 0666);
-  if (descriptor < 0 && (errno != ENOENT || (flags & O_CREAT) != 0))
+  fs::create_directories(fs::path(file).parent_path(), ignored);
+  const int descriptor = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0)
     throw unusable(file, fmt::format("cannot be written: {}", std::strerror(errno)));
   return descriptor;
 }
@@ -84,15 +85,14 @@ bool is_deleted(int descriptor) {
 }
 
 /// Null: somebody else has it. Who had it before may have deleted the file between our opening and
-/// locking it; others would not see the lock then, and `tries_again` takes the next file.
-std::unique_ptr<PointClaim> claim_file(const std::string& file, int flags, bool tries_again) {
+/// locking it; others would not see the lock then, and the next file is taken.
+std::unique_ptr<PointClaim> claim_file(const std::string& file) {
   while (true) {
-    const int descriptor = open_lock(file, flags);
-    if (descriptor < 0) return nullptr;
+    const int descriptor = open_lock(file);
     const bool mine = lock(descriptor, file, LOCK_EX | LOCK_NB);
     if (mine && !is_deleted(descriptor)) return std::make_unique<PointClaim>(file, descriptor);
     close(descriptor);
-    if (!mine || !tries_again) return nullptr;
+    if (!mine) return nullptr;
   }
 }
 
@@ -113,7 +113,7 @@ RunMembership::RunMembership(std::string file, const Ranks& ranks)
 }
 
 bool RunMembership::join() {
-  descriptor_ = open_lock(file_, O_CREAT);
+  descriptor_ = open_lock(file_);
   is_first_ = lock(descriptor_, file_, LOCK_EX | LOCK_NB);
   if (!is_first_) lock(descriptor_, file_, LOCK_SH);
   if (is_deleted(descriptor_)) return false;
@@ -141,14 +141,16 @@ RunMembership::~RunMembership() {
 
 void RunMembership::let_others_in() const { lock(descriptor_, file_, LOCK_SH); }
 
-bool RunMembership::has_ended() const { return story().has_ended; }
+void RunMembership::begin() const noexcept {
+  if (!note(kBegun)) std::perror(file_.c_str());
+}
 
 void RunMembership::end() const noexcept {
   if (!note(kEnded)) std::perror(file_.c_str());
 }
 
-/// A line for each who came, and one for the end. Opened by name each time: that is when a network
-/// file system looks for what others have written.
+/// A line for each who came, and for what the first says. Opened by name each time: that is when a
+/// network file system looks for what others have written.
 RunMembership::Story RunMembership::story() const {
   Story story;
   std::ifstream in(file_);
@@ -157,6 +159,7 @@ RunMembership::Story RunMembership::story() const {
     const char* end = line.data() + line.size();
     const auto read = std::from_chars(line.data(), end, number);
     if (read.ec == std::errc() && read.ptr == end) story.came.insert(number);
+    if (line == kBegun) story.has_begun = true;
     if (line == kEnded) story.has_ended = true;
   }
   return story;
@@ -223,17 +226,10 @@ std::string PointStore::lock_of(const std::string& name) const {
 }
 
 std::unique_ptr<PointClaim> PointStore::claim(const std::string& key) const {
-  return claim_file(lock_of(key), O_CREAT, true);
+  return claim_file(lock_of(key));
 }
 
 std::unique_ptr<PointClaim> PointStore::claim_first() const { return claim(kFirst); }
-
-bool PointStore::has_first() const {
-  std::error_code ignored;
-  return fs::exists(lock_of(kFirst), ignored);
-}
-
-void PointStore::forget_dead_first() const { claim_file(lock_of(kFirst), 0, false).reset(); }
 
 std::unique_ptr<RunMembership> PointStore::join_run(const std::string& part,
                                                     const Ranks& ranks) const {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The results of a study's points that have been simulated: DIR/points/KEY.json, each there whole
 // or not at all; and what processes that share them tell each other, by locks on files beside
-// them: KEY.lock, who simulates a point; first.lock, whether the first process, who makes the
-// results, is still there; run.lock (run-JOB.lock of processes that a launcher started), who takes
-// part, and in the file whether a first process has come to its end, and for whom.
+// them: KEY.lock, who simulates a point; first.lock, who is the first process, which makes the
+// results; run.lock (run-JOB.lock of processes that a launcher started), who takes part, and in the
+// file who did so, and whether a first process has begun and come to its end.
 //
 // The system releases the locks of a process that dies. It may leave their files, which mean
 // nothing without a lock; except that a run's tells the processes that have not come yet that they
@@ -52,13 +52,17 @@ class RunMembership {
   /// The first process came to its end before this one came.
   bool is_late() const { return is_late_; }
   /// The first process has come to its end, well or not.
-  bool has_ended() const;
-  /// That is so now.
+  bool has_ended() const { return story().has_ended; }
+  /// There is a first process, or it has died.
+  bool has_begun() const { return story().has_begun; }
+  /// For the first process to say.
+  void begin() const noexcept;
   void end() const noexcept;
 
  private:
   struct Story {
     std::set<std::size_t> came;  ///< their numbers
+    bool has_begun = false;
     bool has_ended = false;
   };
   /// False: to be tried again.
@@ -98,10 +102,6 @@ class PointStore {
   std::unique_ptr<PointClaim> claim(const std::string& key) const;
   /// The same for being the first process.
   std::unique_ptr<PointClaim> claim_first() const;
-  /// There is one, or it has died.
-  bool has_first() const;
-  /// As if there had been none, if it has died.
-  void forget_dead_first() const;
   /// `part` of the study: those who take part in different ones do not know each other, nor do
   /// those of different jobs.
   std::unique_ptr<RunMembership> join_run(const std::string& part, const Ranks& ranks) const;

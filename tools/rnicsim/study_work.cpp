@@ -81,7 +81,6 @@ bool StudyWork::begin(bool tries_failed_again) {
   run_ = store_.join_run(part, options_.ranks);
   if (run_->is_late()) return false;
   if (run_->is_first()) {
-    store_.forget_dead_first();
     for (const std::string& key : keys_)
       if (tries_failed_again && store_.state_of(key) == PointState::kFailed) store_.forget(key);
     run_->let_others_in();

@@ -40,9 +40,8 @@ class StudyWork {
   /// tried again. False: it is too late, the others have come to the end. Throws ConfigError where
   /// there are no locks.
   bool begin(bool tries_failed_again);
-  /// The others need not wait for results any more.
-  void end_run() const noexcept { run_->end(); }
-  bool run_has_ended() const { return run_->has_ended(); }
+  /// REQUIRES: begin() was called.
+  const RunMembership& run() const { return *run_; }
   /// Until every point of the share has a result, this process's or another's. Throws Interrupted.
   void simulate();
   /// Takes the results of the share; how many are not there. Those that cannot be read are

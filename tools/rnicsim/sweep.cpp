@@ -138,22 +138,28 @@ void simulate_all(StudyWork& work, bool collects) {
 /// While it lives, this process is the first, who makes the results, and the others wait for it.
 class FirstPlace {
  public:
-  FirstPlace(const StudyWork& work, std::unique_ptr<PointClaim> claim)
-      : work_(work), claim_(std::move(claim)) {}
+  FirstPlace(const RunMembership& run, std::unique_ptr<PointClaim> claim)
+      : run_(run), claim_(std::move(claim)), is_of_dead_(run.has_begun()) {
+    run_.begin();
+  }
   FirstPlace(const FirstPlace&) = delete;
   FirstPlace& operator=(const FirstPlace&) = delete;
-  ~FirstPlace() { work_.end_run(); }  // while nobody else can have the place
+  ~FirstPlace() { run_.end(); }  // while nobody else can have the place
+
+  /// Another had it, and died.
+  bool is_of_dead() const { return is_of_dead_; }
 
  private:
-  const StudyWork& work_;
+  const RunMembership& run_;
   std::unique_ptr<PointClaim> claim_;
+  bool is_of_dead_;
 };
 
 /// Null: somebody else has it.
 std::unique_ptr<FirstPlace> take_place(const StudyWork& work, const PointStore& store) {
   std::unique_ptr<PointClaim> claim = store.claim_first();
-  if (claim == nullptr || work.run_has_ended()) return nullptr;
-  return std::make_unique<FirstPlace>(work, std::move(claim));
+  if (claim == nullptr || work.run().has_ended()) return nullptr;
+  return std::make_unique<FirstPlace>(work.run(), std::move(claim));
 }
 
 /// For one that has nothing left to simulate. Null: the first has come to its end. It may have
@@ -161,10 +167,9 @@ std::unique_ptr<FirstPlace> take_place(const StudyWork& work, const PointStore& 
 std::unique_ptr<FirstPlace> wait_for_place(const Ranks& ranks, StudyWork& work,
                                            const PointStore& store) {
   try {
-    while (!work.run_has_ended()) {
-      const bool had_first = store.has_first();
+    while (!work.run().has_ended()) {
       if (std::unique_ptr<FirstPlace> place = take_place(work, store)) {
-        if (had_first)
+        if (place->is_of_dead())
           std::cerr << fmt::format("the first process died; process {} makes the results\n",
                                    ranks.own);
         return place;
