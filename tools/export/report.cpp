@@ -132,7 +132,7 @@ std::string report_json(const JudgedRun& run, Language language, PresetSource& p
                {"swim_lanes", swim_lanes_svg(swim_lanes(run, language))},
                {"waterfalls", Json::array()},
                {"spreads", Json::array()},
-               {"over_time", over_time(run.result)},
+               {"over_time", over_time(run.result, language)},
                {"expectations", expectations_of(run, language)},
                {"violations", failure_lines(run, language)},
                {"metrics", metrics_of(run, language)},
