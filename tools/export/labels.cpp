@@ -160,6 +160,7 @@ constexpr Words kStageWords[] = {
     {"cables", "ケーブル伝搬"},
     {"switch", "スイッチ処理"},
     {"switch queue", "スイッチの待ち行列"},
+    {"receive queue of the NIC", "NIC 受信バッファでの待ち"},
     {"NIC receives", "NIC 受信処理"},
     {"key check, translation", "鍵検査・アドレス変換"},
     {"DMA write", "DMA 書き込み"},
