@@ -106,6 +106,7 @@ class OverTime(headless.PageTest):
 
     def test_the_search_chooses_signals(self):
         self.look(self.page)
+        self.assertRegex(self.find("#over-time .filters span").text, r"^\d+ / \d+ shown$")
         search = self.find("#over-time input")
         search.send_keys("H3 port tx")
         search.send_keys("\n")
