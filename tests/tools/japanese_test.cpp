@@ -83,6 +83,8 @@ TEST_CASE("notes and violated guarantees keep their names and numbers in Japanes
       "パケットを廃棄");
   CHECK(text("h5-leaf1 down from 200 us on: 15 packets lost on it, 0 dropped in front of it") ==
         "h5-leaf1 は 200 us 以降断線：その上で 15 パケットを喪失、手前で 0 パケットを廃棄");
+  CHECK(text("host.B: the PCIe link of its NICs runs at Gen3 x8, below its Gen3 x16") ==
+        "host.B：NIC の PCIe リンクは本来の Gen3 x16 を下回る Gen3 x8 で動作");
   CHECK(text("a packet of lossless priority 3 finds no room: the headroom is 41630 B, 45738 B are "
              "needed by now") ==
         "ロスレス優先度 3 のパケットを置く空きがない：ヘッドルームは 41630 B、必要なのは 45738 B");

@@ -24,7 +24,7 @@ STEPS = ["アプリ起動", "メモリ登録", "アドレスと rkey の通知",
          "パケット", "鍵検査とアドレス変換", "メモリへ DMA", "完了"]
 # Between them they have every metric that there is.
 SCENARIOS = ["tcp_beside_rdma", "pcie_switch", "flooding_deadlock", "rkey_guessing", "perftest",
-             "ddio_off", "gpudirect", "iommu_on", "numa_remote", "link_failure", "write_8step", "pcie_bottleneck"]
+             "ddio_off", "gpudirect", "iommu_on", "numa_remote", "link_failure", "write_8step"]
 # Between them they break every guarantee that a scenario of ours breaks.
 VIOLATING = ["headroom_too_small", "pause_deadlock", "pause_storm", "pfc_missing", "router",
              "flooding_deadlock"]
@@ -75,7 +75,7 @@ class Texts(unittest.TestCase):
 
     def test_violated_guarantees_and_notes_are_japanese(self):
         with tempfile.TemporaryDirectory() as folder:
-            for scenario in VIOLATING + ["link_failure", "pcie_bottleneck"]:
+            for scenario in VIOLATING + ["link_failure"]:
                 page = report(scenario, pathlib.Path(folder) / f"{scenario}.html",
                               "--set", "expect=[]")
                 said = page["violations"] + page["notes"]

@@ -61,7 +61,7 @@ constexpr FindingWords kFindings[] = {
     {"nothing is pending any more, but {}", "もう何も起こらないのに未完了：{0}"},
     {"work is left inside at the end", "終了時に処理が残っている"},
     {"{}; {}", "{0}；{1}"},
-    {"{} waits for {}", "{0} が次を待つ：{1}"},
+    {"{} waits for {}", "{0}が次を待つ：{1}"},
     {"{} (priority {})", "{0}（優先度 {1}）"},
     {"workload {} on host {}: {}, {} of {} messages completed",
      "ホスト {1} のワークロード {0}：{2}、{4} 件中 {3} 件のメッセージが完了"},
