@@ -13,7 +13,8 @@
 namespace rnicsim {
 namespace {
 
-constexpr double kLittle = 0.001;  ///< of a value: no difference to speak of
+constexpr double kLittle = 0.001;     ///< of a value: no difference to speak of
+constexpr double kSmallFactor = 1.1;  ///< less is told in percent
 constexpr const char* kNoise = ", within the noise of the seeds";
 
 /// One end of a range of changes.
@@ -81,8 +82,13 @@ class DimensionText {
     return text;
   }
   std::string name_of(const StepGain& gain) const { return name_of(d_.lines[gain.line]); }
-  std::string by_others() const {
-    return others_.size() == 1 ? verdict_.dimensions[others_[0]].name : "the other axes";
+  /// What tells a step's least line from its greatest.
+  std::string difference_of(const StudyStep& step) const {
+    std::string names;
+    for (const std::size_t o : others_)
+      if (d_.lines[step.least->line].at[o] != d_.lines[step.most->line].at[o])
+        names += (names.empty() ? "" : " and ") + verdict_.dimensions[o].name;
+    return names;
   }
 
   /// What a step does to the metric, whether that is good or bad.
@@ -105,8 +111,8 @@ class DimensionText {
     const double least = sign() * step.least->gain;
     const double most = sign() * step.most->gain;
     if (change_text(least) == change_text(most)) return done_by(*step.mean);
-    return "on average " +
-           done_by(*step.mean, fmt::format(" ({}, by {})", range_text(least, most), by_others()));
+    return "on average " + done_by(*step.mean, fmt::format(" ({}, by {})", range_text(least, most),
+                                                           difference_of(step)));
   }
 
   std::string name_of(const StudyStep& step) const {
@@ -191,8 +197,8 @@ class DimensionText {
       return fmt::format("; the step to {} {}makes it {}", label(*d_.best), on_average(),
                          higher_or_lower(change));
     return fmt::format("; all steps{} to {}, the best, {}together make it {}",
-                       start == 0 ? "" : " from there", label(*d_.best), on_average(),
-                       higher_or_lower(change));
+                       start == 0 ? "" : " from " + label(*d_.enough_everywhere), label(*d_.best),
+                       on_average(), higher_or_lower(change));
   }
 
   /// What the mean does not show.
@@ -237,7 +243,10 @@ class DimensionText {
                                          judged ? "best" : "highest", d_.name, label(high_));
     if (mean(low_) <= 0)
       return fmt::format("{}; {} is {}{}", text, other, label(low_), at_zero(low_));
-    return fmt::format("{}: {} as high as with {}{}", text, factor_text(mean(high_) / mean(low_)),
+    const double ratio = mean(high_) / mean(low_);
+    return fmt::format("{}: {} with {}{}", text,
+                       ratio < kSmallFactor ? percent_text(ratio - 1) + " higher than"
+                                            : factor_text(ratio) + " as high as",
                        label(low_), if_several(other));
   }
 
@@ -246,8 +255,10 @@ class DimensionText {
         fmt::format("{} is {}best with {} = {}", metric_, on_average(), d_.name, label(low_));
     if (mean(low_) <= 0)
       return fmt::format("{}{}; the worst is {}", text, at_zero(low_), label(high_));
-    return fmt::format("{}; with {}{} it is {} as high", text, label(high_),
-                       if_several("the worst,"), factor_text(mean(high_) / mean(low_)));
+    const double ratio = mean(high_) / mean(low_);
+    return fmt::format("{}; with {}{} it is {}", text, label(high_), if_several("the worst,"),
+                       ratio < kSmallFactor ? percent_text(ratio - 1) + " higher"
+                                            : factor_text(ratio) + " as high");
   }
 
   /// The line that contradicts the means most.

@@ -81,7 +81,7 @@ TEST_CASE("Of a curve that saturates, the knee and where more stops to help are 
   CHECK(entries.best == 3U);
   CHECK(verdict.sentences ==
         Texts{"Past entries = 32, more improves speed by less than 5 % per doubling; the knee is "
-              "at 32; all steps from there to 128, the best, together make it 5.3 % higher."});
+              "at 32; all steps from 32 to 128, the best, together make it 5.3 % higher."});
 }
 
 TEST_CASE("Of a metric of which less is better a fall is the gain, and is called a fall") {
@@ -605,4 +605,26 @@ TEST_CASE("Axes that go together are not ranked") {
   CHECK(std::none_of(told.begin(), told.end(), [](const std::string& text) {
     return text.find("of its variance") != std::string::npos;
   }));
+}
+
+TEST_CASE("A range of gains names the axes that its ends differ in, and no other") {
+  const auto value = [](const std::vector<std::size_t>& at, std::uint32_t) {
+    constexpr double kSlow[] = {100, 100, 100, 190};
+    return at[1] == 0 ? 100.0 : kSlow[at[0]];
+  };
+  const std::string axes = std::string(kEntries) + ',' + kTwoLatencies + ',' + kNic;
+  const std::vector<std::string> told = verdict_of(study(axes, "more", value)).at(0).sentences;
+  CHECK(told.at(0) ==
+        "speed still improves at the end of entries: the last step, from 64 to 128, on average "
+        "makes it 45 % higher (0 % to 90 %, by latency).");
+  CHECK(told.at(2) == "nic makes no difference to speed.");
+}
+
+TEST_CASE("Small differences between choices are told in percent") {
+  CHECK(said(R"(["a", "b"])", "more", {100, 102}) ==
+        "speed is best with entries = b: 2 % higher than with a; entries has no order, and so no "
+        "knee.");
+  CHECK(said(R"(["a", "b"])", "less", {100, 102}) ==
+        "speed is best with entries = a; with b it is 2 % higher; entries has no order, and so no "
+        "knee.");
 }
