@@ -140,7 +140,8 @@ void Egress::put_on_wire(PacketRef packet, Time ready) {
   packet->head = begin + preamble_;
   packet->tail = end - gap_;
   ++packets_;
-  bytes_ += packet->frame_bytes();
+  last_frame_ = packet->frame_bytes();
+  bytes_ += last_frame_;
   busy_ += end - begin;
   on_wire_(begin, end, 1);
   sending_ = true;
@@ -167,10 +168,17 @@ void Egress::sent() {
   go();
 }
 
+/// The frame on the wire counts as far as it has left, its gap before its bytes.
+std::uint64_t Egress::sent_by(Time at) const {
+  if (wire_.free_at() <= at) return bytes_.count();
+  const Bytes left = wire_.byte_time().bytes_in(wire_.free_at() - at);
+  return (bytes_ - std::min(left, last_frame_)).count();
+}
+
 void Egress::signals(const SignalScope& scope, PrioritySet lossless) {
   scope.reported("tx", {"idle", "sending"}, "whether a frame is on the wire", on_wire_);
   scope.total(
-      "tx_bytes", Unit::kBytes, "frames sent, with FCS", [this] { return bytes_.count(); },
+      "tx_bytes", Unit::kBytes, "frames sent, with FCS", [this](Time at) { return sent_by(at); },
       byte_time().bits_per_second());
   flow_control_.signals(scope, lossless);
 }

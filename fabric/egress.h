@@ -114,6 +114,7 @@ class Egress {
   PrioritySet ready_of(PrioritySet eligible) const;
   void start(std::uint8_t priority);
   void put_on_wire(PacketRef packet, Time ready);
+  std::uint64_t sent_by(Time at) const;
   void mark(Packet& packet, std::uint8_t priority);
   void add_telemetry(Packet& packet) const;
   void tell(const Packet& packet, Time ready, Time begin, Time last_bit) const;
@@ -136,6 +137,7 @@ class Egress {
   std::array<PacketQueue, kPriorities> queues_;
   std::uint64_t packets_ = 0;
   Bytes bytes_;
+  Bytes last_frame_;  ///< of bytes_
   std::uint64_t marked_ = 0;
   Time busy_;
 

@@ -49,7 +49,11 @@ Time CpuCore::occupy(Time earliest, CpuPlane plane, CpuCategory category, Cycles
   busy_ += duration;
   if (plane == CpuPlane::kData) data_work_ += duration;
   worked_ += duration;
-  if (start > work_end_) stretch_since_ = start;
+  if (start > work_end_) {
+    stretch_since_ = start;
+    stretch_work_ = Time();
+  }
+  stretch_work_ += duration;
   work_end_ = end_of(start, duration);
   accounted_ = std::max(accounted_, work_end_);
   return work_end_;
@@ -114,8 +118,8 @@ Time CpuCore::busy() {
 void CpuCore::signals(const SignalScope& scope) {
   scope.total("work", Unit::kPicoseconds, "time in which the core worked, polls left out",
               [this](Time at) {
-                const Time ahead = work_end_ - std::max(at, stretch_since_);
-                return static_cast<std::uint64_t>((worked_ - std::max(ahead, Time())).ps());
+                const Time ahead = std::max(work_end_ - std::max(at, stretch_since_), Time());
+                return static_cast<std::uint64_t>((worked_ - std::min(ahead, stretch_work_)).ps());
               });
 }
 

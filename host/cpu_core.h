@@ -94,7 +94,8 @@ class CpuCore {
   Time busy_;
   Time data_work_;
   Time worked_;         ///< both planes, without polls
-  Time stretch_since_;  ///< work is taken without a gap from here to work_end_
+  Time stretch_since_;  ///< work is taken without a gap, but for ticks, from here to work_end_
+  Time stretch_work_;   ///< in it
   unsigned pollers_[kCpuPlanes] = {};
   Time spun_[kCpuPlanes] = {};  ///< polling that has been accounted
   std::vector<const CpuTask*> tasks_;

@@ -63,6 +63,7 @@ struct Signal {
   Unit unit = Unit::kCount;  ///< of what is read
   std::string description;
   std::uint64_t limit = 0;          ///< the highest level, or total a second (bytes: bits); 0: none
+  bool lowest = false;              ///< of a level: what matters is how low it gets
   std::vector<std::string> states;  ///< by number
   /// At an instant between the scheduler's present one and its next entry. Empty: it is reported.
   std::function<std::uint64_t(Time)> read;
@@ -80,48 +81,40 @@ class SignalScope {
   template <class Read>
   void level(const std::string& name, Unit unit, const char* description, Read read,
              std::uint64_t limit = 0) const {
-    add({path(name),
-         SignalKind::kLevel,
-         unit,
-         description,
-         limit,
-         {},
-         reader(std::move(read)),
-         nullptr});
+    Signal& signal = add(name, SignalKind::kLevel, unit, description);
+    signal.read = reader(std::move(read));
+    signal.limit = limit;
+  }
+  /// A level of which matters how low it gets.
+  template <class Read>
+  void lowest(const std::string& name, Unit unit, const char* description, Read read,
+              std::uint64_t limit = 0) const {
+    level(name, unit, description, std::move(read), limit);
+    signals_.back().lowest = true;
   }
   template <class Read>
   void state(const std::string& name, std::vector<std::string> states, const char* description,
              Read read) const {
-    add({path(name), SignalKind::kState, Unit::kCount, description, 0, std::move(states),
-         reader(std::move(read)), nullptr});
+    Signal& signal = add(name, SignalKind::kState, Unit::kCount, description);
+    signal.states = std::move(states);
+    signal.read = reader(std::move(read));
   }
   void reported(const std::string& name, std::vector<std::string> states, const char* description,
                 StateReport& report) const {
-    add({path(name),
-         SignalKind::kState,
-         Unit::kCount,
-         description,
-         0,
-         std::move(states),
-         {},
-         &report});
+    Signal& signal = add(name, SignalKind::kState, Unit::kCount, description);
+    signal.states = std::move(states);
+    signal.report = &report;
   }
   /// `limit`: what it rises a second at most, of bytes in bits.
   template <class Read>
   void total(const std::string& name, Unit unit, const char* description, Read read,
              std::uint64_t limit = 0) const {
-    add({path(name),
-         SignalKind::kTotal,
-         unit,
-         description,
-         limit,
-         {},
-         reader(std::move(read)),
-         nullptr});
+    Signal& signal = add(name, SignalKind::kTotal, unit, description);
+    signal.read = reader(std::move(read));
+    signal.limit = limit;
   }
 
  private:
-  std::string path(const std::string& name) const { return path_ + "." + name; }
   template <class Read>
   static std::function<std::uint64_t(Time)> reader(Read read) {
     if constexpr (std::is_invocable_v<Read, Time>)
@@ -129,7 +122,14 @@ class SignalScope {
     else
       return [read](Time) { return static_cast<std::uint64_t>(read()); };
   }
-  void add(Signal signal) const { signals_.push_back(std::move(signal)); }
+  Signal& add(const std::string& name, SignalKind kind, Unit unit, const char* description) const {
+    Signal& signal = signals_.emplace_back();
+    signal.path = path_ + "." + name;
+    signal.kind = kind;
+    signal.unit = unit;
+    signal.description = description;
+    return signal;
+  }
 
   Signals& signals_;
   std::string path_;

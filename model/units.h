@@ -178,6 +178,11 @@ class ByteTime {
   constexpr Time of(Bytes bytes) const { return scaled(bytes.count(), den_ - 1); }
   constexpr std::uint64_t numerator() const { return num_; }
   constexpr std::uint64_t denominator() const { return den_; }
+  /// How many whole bytes take at most so long.
+  constexpr Bytes bytes_in(Time time) const {
+    return Bytes(static_cast<std::uint64_t>(
+        static_cast<Uint128>(static_cast<std::uint64_t>(time.ps())) * den_ / num_));
+  }
   /// Rounded down.
   constexpr std::uint64_t bits_per_second() const {
     return static_cast<std::uint64_t>(static_cast<Uint128>(8000000000000ULL) * den_ / num_);

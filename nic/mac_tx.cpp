@@ -185,6 +185,7 @@ void MacTx::put_on_wire(PacketRef packet, Time from) {
   if (packet->departed == Time::never()) packet->departed = packet->tail;
   ++packets_;
   bytes_ += frame;
+  last_frame_ = frame;
   wire_bytes_ += on_wire;
   busy_ += end - begin;
   sending_(begin, end, 1);
@@ -227,6 +228,13 @@ void MacTx::count_parts(const Packet& packet, Bytes frame) {
   network_bytes_ += Bytes(packet.is_tcp() ? Ipv4Header::kBytes : packet.network_header_bytes());
 }
 
+/// The frame on the wire counts as far as it has left, its gap before its bytes.
+std::uint64_t MacTx::sent_by(Time at) const {
+  if (wire_.free_at() <= at) return bytes_.count();
+  const Bytes left = wire_.byte_time().bytes_in(wire_.free_at() - at);
+  return (bytes_ - std::min(left, last_frame_)).count();
+}
+
 void MacTx::signals(const SignalScope& scope) {
   scope.reported("tx", {"idle", "sending"}, "whether a frame is on the wire", sending_);
   scope.level("tx_queued", Unit::kCount, "packets that wait to leave", [this] {
@@ -236,7 +244,7 @@ void MacTx::signals(const SignalScope& scope) {
     return sum;
   });
   scope.total(
-      "tx_bytes", Unit::kBytes, "frames sent, with FCS", [this] { return bytes_.count(); },
+      "tx_bytes", Unit::kBytes, "frames sent, with FCS", [this](Time at) { return sent_by(at); },
       rate_.numerator() / rate_.denominator());
   flow_control_.signals(scope, lossless_);
 }

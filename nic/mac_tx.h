@@ -155,6 +155,7 @@ class MacTx {
   void send(std::uint8_t priority);
   void tell_start(const Waiting& waiting, std::uint8_t priority) const;
   void put_on_wire(PacketRef packet, Time from);
+  std::uint64_t sent_by(Time at) const;
   void count_parts(const Packet& packet, Bytes frame);
   void note_empty(std::uint8_t priority);
 
@@ -184,6 +185,7 @@ class MacTx {
   std::uint64_t data_packets_ = 0;  ///< of these, without pause frames and flow control packets
   Bytes bytes_;
   Bytes wire_bytes_;
+  Bytes last_frame_;  ///< of bytes_
   Bytes payload_bytes_;
   Bytes padding_bytes_;
   Bytes network_bytes_;  ///< headers below BTH and above Ethernet's, or LRH

@@ -169,12 +169,12 @@ std::uint64_t CongestionUnit::smallest_window() const {
 
 void CongestionUnit::signals(const SignalScope& scope) const {
   if (algorithm_ == nullptr) return;
-  scope.level(
+  scope.lowest(
       "lowest_rate", Unit::kBitsPerSecond, "the lowest rate at which a queue pair may send",
       [this] { return lowest_rate(); }, whole_rate(w_.rate));
-  scope.level("smallest_window", Unit::kBytes,
-              "the least that a queue pair may have under way; 0: no limit",
-              [this] { return smallest_window(); });
+  scope.lowest("smallest_window", Unit::kBytes,
+               "the least that a queue pair may have under way; 0: no limit",
+               [this] { return smallest_window(); });
 }
 
 void CongestionUnit::report(const MetricScope& scope) const {

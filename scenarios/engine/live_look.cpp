@@ -10,7 +10,7 @@ std::string live_look_to_text(const LiveLook& look) {
   nlohmann::json ports = nlohmann::json::array();
   for (const LiveLook::Port& p : look.ports)
     ports.push_back({p.path, p.rate, p.limit, p.paused, p.queued, p.queued_bytes});
-  return nlohmann::json{look.now.ps(), look.since.ps(), std::move(ports)}.dump();
+  return nlohmann::json{look.now.ps(), look.since.ps(), std::move(ports), look.last}.dump();
 }
 
 LiveLook live_look_from_text(const std::string& text) {
@@ -21,6 +21,7 @@ LiveLook live_look_from_text(const std::string& text) {
   for (const nlohmann::json& p : json[2])
     look.ports.push_back({p[0].get<std::string>(), p[1].get<double>(), p[2].get<double>(),
                           p[3].get<double>(), p[4].get<std::uint64_t>(), p[5].get<bool>()});
+  look.last = json[3].get<bool>();
   return look;
 }
 

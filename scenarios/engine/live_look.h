@@ -25,6 +25,7 @@ struct LiveLook {
   Time now;
   Time since;  ///< of the look before
   std::vector<Port> ports;
+  bool last = false;  ///< the run has ended; without ports if nothing happened since the one before
 };
 
 std::string live_look_to_text(const LiveLook& look);

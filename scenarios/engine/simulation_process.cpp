@@ -71,10 +71,14 @@ class LiveReport {
   explicit LiveReport(int out) : out_(out) {}
   void operator()(LiveView& view, Time now, bool last) {
     const auto wall = std::chrono::steady_clock::now();
-    if ((wall < next_ && !last) || now <= before_) return;
+    if (!last && (wall < next_ || now <= before_)) return;
+    LiveLook look;
+    look.now = look.since = now;
+    if (now > before_) look = view.look(now);
+    look.last = last;
+    send(out_, kLook, live_look_to_text(look));
     next_ = wall + std::chrono::milliseconds(500);
     before_ = now;
-    send(out_, kLook, live_look_to_text(view.look(now)));
   }
 
  private:

@@ -49,12 +49,20 @@ Unit TimeSeries::shown_unit(const Column& column) {
   return column.unit == Unit::kPicoseconds ? Unit::kRatio : Unit::kPerSecond;
 }
 
-Signals signals_matching(const Signals& signals, const std::string& glob) {
+Signals signals_matching(const Signals& signals, std::initializer_list<SignalKind> kinds,
+                         const std::string& glob) {
   Signals matching;
-  for (const Signal& signal : signals)
+  const Signal* of_kind = nullptr;
+  for (const Signal& signal : signals) {
+    if (std::find(kinds.begin(), kinds.end(), signal.kind) == kinds.end()) continue;
+    if (of_kind == nullptr) of_kind = &signal;
     if (fnmatch(glob.c_str(), signal.path.c_str(), 0) == 0) matching.push_back(signal);
+  }
   if (matching.empty())
-    refuse("--signals", "signals of this run, such as " + in_quotes(signals.front().path),
+    refuse("--signals",
+           std::string("signals of this run that ") +
+               (*kinds.begin() == SignalKind::kState ? "a waveform" : "a series") +
+               " has, such as " + in_quotes(of_kind->path),
            in_quotes(glob) + ", which matches none");
   return matching;
 }
@@ -63,10 +71,12 @@ SeriesRecorder::SeriesRecorder(const Signals& signals, const SeriesOptions& opti
     : fits_itself_(options.interval == Time()),
       interval_(fits_itself_ ? Time::ns(1) : options.interval),
       next_(interval_) {
-  for (Signal& signal : signals_matching(signals, options.glob))
-    if (signal.kind != SignalKind::kState) recorded_.push_back({std::move(signal), 0, {}});
-  const std::size_t columns = std::max<std::size_t>(1, recorded_.size());
-  most_ = std::clamp(kMostCells / columns, kFewestSamples, kMostSamples) / 10 * 10;
+  for (Signal& signal :
+       signals_matching(signals, {SignalKind::kLevel, SignalKind::kTotal}, options.glob))
+    recorded_.push_back({std::move(signal), 0, {}});
+  most_ = fits_itself_
+              ? std::clamp(kMostCells / recorded_.size(), kFewestSamples, kMostSamples) / 10 * 10
+              : kMostNumbers / recorded_.size();
   for (Recorded& recorded : recorded_)
     if (recorded.signal.kind == SignalKind::kTotal) recorded.last = recorded.signal.read(Time());
 }
@@ -76,9 +86,10 @@ Time SeriesRecorder::before(Time next) {
     look(next_);
     next_ += interval_;
     if (samples_ == most_ && fits_itself_) widen();
-    if (samples_ > kMostFixed)
+    if (samples_ > most_)
       refuse("--interval",
-             "one of which the run has at most " + std::to_string(kMostFixed) + " intervals",
+             "one of which the run has at most " + std::to_string(most_) + " intervals, for " +
+                 std::to_string(recorded_.size()) + " signals (--signals chooses fewer)",
              in_quotes(to_text(interval_)));
   }
   return next_;
@@ -97,16 +108,20 @@ void SeriesRecorder::look(Time at) {
   ++samples_;
 }
 
+std::uint64_t SeriesRecorder::Recorded::put_together(std::uint64_t a, std::uint64_t b) const {
+  if (signal.kind == SignalKind::kTotal) return a + b;
+  return signal.lowest ? std::min(a, b) : std::max(a, b);
+}
+
 void SeriesRecorder::widen() {
   const std::size_t factor = by_five_ ? 5 : 2;
   by_five_ = !by_five_;
   for (Recorded& recorded : recorded_) {
     std::vector<std::uint64_t>& values = recorded.values;
     for (std::size_t to = 0; to < samples_ / factor; ++to) {
-      std::uint64_t together = 0;
-      for (std::size_t i = to * factor; i < (to + 1) * factor; ++i)
-        together = recorded.signal.kind == SignalKind::kLevel ? std::max(together, values[i])
-                                                              : together + values[i];
+      std::uint64_t together = values[to * factor];
+      for (std::size_t i = to * factor + 1; i < (to + 1) * factor; ++i)
+        together = recorded.put_together(together, values[i]);
       values[to] = together;
     }
     values.resize(samples_ / factor);

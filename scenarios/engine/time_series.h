@@ -5,8 +5,8 @@
 // Looked at when an interval is over, before anything later happens: of a level what it is then, of
 // a total by how much it has risen meanwhile. Without a given interval it begins with 1 ns and
 // becomes twice or five times as long (1, 2, 10, 20, 100 ns, ...) whenever there are more than
-// `most_samples`: of a level the highest of the values put together is kept, rises add up. So a run
-// of any length has some hundreds of samples.
+// `most_samples`: of a level the highest of the values put together (of some the lowest) is kept,
+// rises add up. So a run of any length has some hundreds of samples.
 //
 // Approximates: a level that rises and falls between two looks is not seen; its metric
 // `occupancy.max` has the true maximum. A frame or PCIe transfer counts as a whole when its link
@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -54,8 +55,8 @@ struct TimeSeries {
 class SeriesRecorder : public TimeObserver {
  public:
   static constexpr std::size_t kMostSamples = 1000;
-  /// Of a given interval.
-  static constexpr std::size_t kMostFixed = 1000000;
+  /// Numbers that a given interval may come to, over all signals.
+  static constexpr std::size_t kMostNumbers = 20000000;
 
   /// States are left out. `signals` must stay readable until finish(). Throws ConfigError if the
   /// glob matches none.
@@ -71,6 +72,7 @@ class SeriesRecorder : public TimeObserver {
     Signal signal;
     std::uint64_t last = 0;  ///< of a total
     std::vector<std::uint64_t> values;
+    std::uint64_t put_together(std::uint64_t a, std::uint64_t b) const;
   };
   void look(Time at);
   void widen();
@@ -84,7 +86,9 @@ class SeriesRecorder : public TimeObserver {
   bool by_five_ = false;  ///< the next widening
 };
 
-/// Those whose path matches (`*` stands for any characters). Throws ConfigError if none does.
-Signals signals_matching(const Signals& signals, const std::string& glob);
+/// Those of these kinds whose path matches (`*` stands for any characters). Throws ConfigError if
+/// none does.
+Signals signals_matching(const Signals& signals, std::initializer_list<SignalKind> kinds,
+                         const std::string& glob);
 
 }  // namespace rnicsim

@@ -5,10 +5,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <queue>
 #include <tuple>
 
 #include "model/config_error.h"
+#include "model/quantity.h"
 #include "scenarios/engine/time_series.h"
 
 namespace rnicsim {
@@ -55,8 +57,7 @@ std::string binary(std::uint64_t value) {
 Waveform::Waveform(const Scheduler& scheduler, const Signals& signals,
                    const WaveformOptions& options)
     : scheduler_(scheduler), options_(options) {
-  for (Signal& signal : signals_matching(signals, options.glob))
-    if (signal.kind != SignalKind::kTotal) signals_.push_back(std::move(signal));
+  signals_ = signals_matching(signals, {SignalKind::kState, SignalKind::kLevel}, options.glob);
   // Scopes are written once each.
   std::stable_sort(signals_.begin(), signals_.end(), [](const Signal& a, const Signal& b) {
     return parts_of(a.path) < parts_of(b.path);
@@ -87,32 +88,35 @@ void Waveform::look(Time at) {
     const std::uint64_t value = signals_[i].read(at);
     if (value == shown_[i]) continue;
     shown_[i] = value;
+    keep(1);
     add(at, i, value);
   }
 }
 
 void Waveform::in_state(std::uint32_t signal, Time from, Time until, std::uint64_t state) {
   if (until <= options_.from || from > options_.until) return;
-  keep_one();
+  keep(2);
   stretches_[signal].push_back({from, until, state});
 }
 
-void Waveform::keep_one() {
-  if (++kept_ > kMostChanges)
-    refuse(options_.file, "more than " + std::to_string(kMostChanges) +
-                              " changes: ask for less with --signals, --from or --until");
+void Waveform::keep(std::size_t changes) {
+  kept_ += changes;
+  if (kept_ < kMostChanges || is_full_) return;
+  is_full_ = true;
+  options_.until = std::min(options_.until, scheduler_.now());
+  std::cerr << options_.file << ": ends at " << to_text(options_.until) << ", after "
+            << kMostChanges << " changes; --signals, --from and --until choose a part\n";
 }
 
 /// A state that began before the part that was asked for is its first value there.
 void Waveform::add(Time at, std::uint32_t signal, std::uint64_t value) {
   if (at > options_.until) return;
-  keep_one();
   changes_.push_back({std::max(at, options_.from), signal, value});
 }
 
 /// Of stretches that overlap the one counts that began last, of several at once that reported last.
 void Waveform::resolve(std::uint32_t signal) {
-  std::vector<Stretch>& all = stretches_[signal];
+  std::vector<Stretch> all = std::move(stretches_[signal]);
   std::stable_sort(all.begin(), all.end(),
                    [](const Stretch& a, const Stretch& b) { return a.from < b.from; });
   std::priority_queue<std::size_t> open;  // the highest number began last
@@ -132,15 +136,15 @@ void Waveform::resolve(std::uint32_t signal) {
     while (next < all.size() && all[next].from == at) open.push(next++);
     change(at);
   }
-  all.clear();
 }
 
 void Waveform::close() {
-  if (scheduler_.now() >= options_.from) look(scheduler_.now());
-  for (std::uint32_t i = 0; i < signals_.size(); ++i) {
-    kept_ -= stretches_[i].size();
-    resolve(i);
-  }
+  if (scheduler_.now() < options_.from)
+    refuse(options_.file, "the run ended at " + to_text(scheduler_.now()) +
+                              ", before the part that --from and --until ask for");
+  look(scheduler_.now());
+  options_.until = std::min(options_.until, scheduler_.now());
+  for (std::uint32_t i = 0; i < signals_.size(); ++i) resolve(i);
   std::stable_sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
     return std::tie(a.at, a.signal) < std::tie(b.at, b.signal);
   });
@@ -200,8 +204,7 @@ void Waveform::write(std::ostream& out) const {
     at = change.at;
     out << value_text(change.signal, change.value) << '\n';
   }
-  const Time end = std::min(scheduler_.now(), options_.until);
-  if (end > at) out << '#' << end.ps() << '\n';
+  if (options_.until > at) out << '#' << options_.until.ps() << '\n';
 }
 
 }  // namespace rnicsim

@@ -7,7 +7,8 @@
 // of states are values of the type "string", GTKWave's own extension to the format, as are those
 // of its simulators. Totals, which never stop rising, are left out.
 //
-// Changes are kept until the run ends (24 B each), since stretches of states are dated.
+// Changes are kept until the run ends (24 B each), since stretches of states are dated. Behind
+// kMostChanges of them the waveform ends, and says so on stderr.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct WaveformOptions {
 
 class Waveform : public TimeObserver, private StateSink {
  public:
-  static constexpr std::size_t kMostChanges = 50000000;
+  static constexpr std::size_t kMostChanges = 20000000;
 
   /// Attaches itself to the states that are reported. Throws ConfigError if the glob matches none.
   Waveform(const Scheduler& scheduler, const Signals& signals, const WaveformOptions& options);
@@ -40,9 +41,9 @@ class Waveform : public TimeObserver, private StateSink {
   Waveform(const Waveform&) = delete;
   Waveform& operator=(const Waveform&) = delete;
 
-  /// Throws ConfigError when there are too many changes.
   Time before(Time next) override;
-  /// At the end of the run. Throws ConfigError if not everything could be written.
+  /// At the end of the run. Throws ConfigError if not everything could be written, or the part that
+  /// was asked for lies behind that end.
   void close();
 
  private:
@@ -60,7 +61,7 @@ class Waveform : public TimeObserver, private StateSink {
   Time now() const override { return scheduler_.now(); }
 
   void look(Time at);
-  void keep_one();
+  void keep(std::size_t changes);
   void add(Time at, std::uint32_t signal, std::uint64_t value);
   void resolve(std::uint32_t signal);
   void measure_bits();
@@ -75,7 +76,8 @@ class Waveform : public TimeObserver, private StateSink {
   std::vector<unsigned> bits_;
   std::vector<std::vector<Stretch>> stretches_;  ///< by signal
   std::vector<Change> changes_;
-  std::size_t kept_ = 0;  ///< changes and stretches
+  std::size_t kept_ = 0;  ///< changes, those of stretches included
+  bool is_full_ = false;
 };
 
 }  // namespace rnicsim

@@ -123,14 +123,33 @@ TEST_CASE("of a glob's signals only those are recorded; one that matches none is
   CHECK(series.columns[0].path == "host.A.nic0.bytes");
   options.glob = "host.B.*";
   CHECK_THROWS_WITH(SeriesRecorder(bench.signals, options),
-                    "--signals: expected signals of this run, such as \"host.A.nic0.queued\", "
-                    "found \"host.B.*\", which matches none");
+                    "--signals: expected signals of this run that a series has, such as "
+                    "\"host.A.nic0.queued\", found \"host.B.*\", which matches none");
+  options.glob = "*.state";  // of which a series has none
+  CHECK_THROWS_AS(SeriesRecorder(bench.signals, options), ConfigError);
 }
 
-TEST_CASE("too many intervals of a given length are refused") {
+TEST_CASE("of a level of which matters how low it gets the lowest is kept") {
+  Signals signals;
+  std::uint64_t rate = 0;
+  SignalScope(signals, "x").lowest("rate", Unit::kBitsPerSecond, "", [&] { return rate; });
+  SeriesRecorder recorder(signals, {});
+  for (std::int64_t at = 1; at <= 2'000; ++at) {
+    rate = at == 501 ? 7 : 100;
+    recorder.before(Time::ns(at) + Time::ps(1));
+  }
+  const TimeSeries series = recorder.finish(Time::ns(2'000));
+  const Values& values = series.columns[0].values;
+  CHECK(series.interval == 10_ns);
+  CHECK(values[50] == 7);
+  CHECK(std::count(values.begin(), values.end(), 100) == 199);
+}
+
+TEST_CASE("an interval of which the run has too many is refused as soon as that is known") {
   Bench bench;
-  SeriesOptions options = every(Time::ps(1));
-  options.glob = "*queued";
-  SeriesRecorder recorder(bench.signals, options);
-  CHECK_THROWS_AS(recorder.before(Time::us(2)), ConfigError);
+  SeriesRecorder recorder(bench.signals, every(Time::ps(1)));  // three signals
+  recorder.before(Time::ps(6'000'000));
+  CHECK_THROWS_WITH(recorder.before(Time::ps(7'000'000)),
+                    "--interval: expected one of which the run has at most 6666666 intervals, for "
+                    "3 signals (--signals chooses fewer), found \"1 ps\"");
 }

@@ -129,6 +129,17 @@ TEST_CASE("a part of a run begins with the values that stand there") {
                            "#12000\nsidle !\n#15000\nb11 #\n#19000\nspass !\n#20000\n");
 }
 
+TEST_CASE("nothing stands behind the end of the run, and a part that lies there is refused") {
+  Bench bench;
+  bench.stretches = {{5_ns, 100_ns, 1}, {60_ns, 70_ns, 2}};
+  bench.at(40_ns, 0);
+  CHECK(bench.run() == kNames + "#0\nsidle !\nsno \"\nb0 #\n#5000\nslookup !\n#40000\n");
+  WaveformOptions options;
+  options.from = 2_us;
+  Waveform late(bench.scheduler, bench.signals, options);
+  CHECK_THROWS_WITH(late.close(), Catch::Contains("the run ended at 40 ns, before the part"));
+}
+
 TEST_CASE("a glob chooses signals; one that matches none is refused") {
   WaveformOptions options;
   options.glob = "*.requester.*";
@@ -137,8 +148,10 @@ TEST_CASE("a glob chooses signals; one that matches none is refused") {
   const std::string text = bench.run();
   CHECK(text.find("queued") != std::string::npos);
   CHECK(text.find("paused") == std::string::npos);
-  options.glob = "nothing";
-  CHECK_THROWS_AS(Waveform(bench.scheduler, bench.signals, options), ConfigError);
+  for (const char* glob : {"nothing", "*.bytes"}) {
+    options.glob = glob;
+    CHECK_THROWS_AS(Waveform(bench.scheduler, bench.signals, options), ConfigError);
+  }
 }
 
 TEST_CASE("hundreds of signals have names of their own") {

@@ -2,6 +2,7 @@
 #include "scenarios/engine/live_look.h"
 
 #include <catch2/catch.hpp>
+#include <sstream>
 
 #include "tools/rnicsim/live_display.h"
 
@@ -71,4 +72,40 @@ TEST_CASE("ports that were paused stand first, those that did nothing are left o
   const std::string one = live_text("incast", look, 1);
   CHECK(one.find("host.A") == std::string::npos);
   CHECK(one.find("  and 1 other ports\n") != std::string::npos);
+}
+
+TEST_CASE(
+    "on a terminal the blocks of several runs are rewritten together, and the last one stays") {
+  std::ostringstream out;
+  LiveDisplay display(out, 40);
+  LiveLook look;
+  look.now = 3_us;
+  look.ports = {{"host.A.nic0.port", 50e9, 100e9, 0, 2, false}};
+  const std::string line = "  host.A.nic0.port     50 Gb/s  #######\n";
+  const std::string a = "a: 3 us simulated, the last 3 us\n" + line;
+  const std::string b = "b: 3 us simulated, the last 3 us\n" + line;
+  display.show("b", look);
+  CHECK(out.str() == b);
+  out.str("");
+  display.show("a", look);
+  CHECK(out.str() == "\033[2A\033[J" + a + b);
+  out.str("");
+  look.ports.clear();  // nothing has happened since
+  look.last = true;
+  display.show("b", look);
+  CHECK(out.str() == "\033[4A\033[J" + b + a);
+  out.str("");
+  display.show("a", look);
+  CHECK(out.str() == "\033[2A\033[J" + a);
+}
+
+TEST_CASE("elsewhere looks follow each other, whole") {
+  std::ostringstream out;
+  LiveDisplay display(out, 0);
+  LiveLook look;
+  look.now = 3_us;
+  look.ports = {{"host.A.nic0.port", 50e9, 100e9, 0, 2, false}};
+  display.show("a", look);
+  display.show("a", look);
+  CHECK(out.str() == live_text("a", look, 12) + live_text("a", look, 12));
 }

@@ -131,8 +131,12 @@ class Waveform(Folder):
         file = self.out / "w.vcd"
         for arguments, line in (
                 (["--vcd", file, "--signals", "host.C.*"],
-                 '--signals: expected signals of this run, such as "host.A.cpu.core0.work", found '
-                 '"host.C.*", which matches none\n'),
+                 '--signals: expected signals of this run that a waveform has, such as '
+                 '"host.A.nic0.pcie.upstream.undelivered", found "host.C.*", which matches none'),
+                (["--vcd", file, "--from", "3 us", "--until", "2 us"],
+                 "rnicsim run: --until: expected a time after --from; "),
+                (["--vcd", file, "--from", "1 s"],
+                 f"{file}: the run ended at 208.9"),
                 (["--vcd", self.out], f"{self.out}: cannot be written: it is a folder\n"),
                 (["--from", "1 us"], "rnicsim run: --from and --until go with --log and --vcd; "),
                 (["--signals", "*"],
@@ -182,6 +186,23 @@ class Series(Folder):
         self.assertGreater(stopped, 0)
         self.assertEqual(stopped, metrics["host.h1.nic0.port.rx_prio3_pause_duration"]["value"])
 
+    def test_no_share_of_a_core_or_a_wire_is_above_one(self):
+        tick = 'hosts.*.cpu.tick={"interval": "100 us", "work": "10000 cycles"}'
+        self.assertEqual(rnicsim("run", "write_8step", "--variant", "base", "-q", "--set", tick,
+                                 "--csv", self.out / "csv", "--interval",
+                                 "100 ns")[1:], ("", ""))
+        signals = {row["path"]: row for row in self.read("write_8step.signals.csv")}
+        rows = self.read("write_8step.series.csv")
+        for path in ("host.A.cpu.core0.work", "host.B.cpu.core0.work"):
+            shares = [float(row[path + " [ratio]"]) for row in rows]
+            self.assertLessEqual(max(shares), 1.0001)
+            self.assertGreater(max(shares), 0.9)
+        for path in ("host.A.nic0.port.tx_bytes", "host.B.nic0.port.tx_bytes"):
+            most = max(float(row[path + " [b/s]"]) for row in rows)
+            # A gap's 12 B and a preamble's 8 B of 1250 B in 100 ns.
+            self.assertLessEqual(most, 1.02 * int(signals[path]["limit"]))
+            self.assertGreater(most, 0)
+
     def test_of_several_runs_each_has_its_files(self):
         two = self.scenario(variants=[{"name": "small", "set": {"workload.0.size": "64 B"}}])
         self.assertEqual(rnicsim("run", two, "-q", "--csv", self.out / "csv", "--signals",
@@ -204,7 +225,7 @@ class Series(Folder):
         status, _, line = rnicsim("run", "incast", "--variant", "base", "-q", "--csv",
                                   self.out / "csv", "--interval", "1 ps")
         self.assertEqual(status, 2)
-        self.assertIn("at most 1000000 intervals", line)
+        self.assertIn("(--signals chooses fewer)", line)
         self.assertFalse((self.out / "csv").exists())
 
 

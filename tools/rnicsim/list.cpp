@@ -18,7 +18,7 @@ constexpr CommandText kText = {
     "Lists the scenarios (the default), studies, presets, metrics or signals there are, one line\n"
     "each. Metrics (what a run came to) and signals (what can be followed through it, with run's\n"
     "--vcd, --csv, --perfetto and --report) are those of two hosts A and B with one NIC each, a\n"
-    "switch and a workload w0."};
+    "switch and a workload w0; signals also of DCQCN."};
 
 struct Line {
   std::string name;
@@ -68,13 +68,15 @@ std::vector<Line> presets(const DataFolder& data) {
 
 /// Blocks name their metrics when they have run, their signals when they stand: so the smallest
 /// scenario is run.
-RunResult run_smallest(const DataFolder& data, const decltype(RunnerOptions::simulate)& how) {
+/// `sets`: changes to it.
+RunResult run_smallest(const DataFolder& data, const std::vector<std::string>& sets,
+                       const decltype(RunnerOptions::simulate)& how) {
   PresetDirectories presets = data.presets_for("");
   const Scenario smallest = read_scenario(parse_json(R"({"hosts": [{"name": "A"}, {"name": "B"}],
                      "fabric": {"topology": "star"},
                      "workload": [{"name": "w0", "from": "A", "to": "B", "size": "64 B"}]})",
                                                      "smallest scenario"),
-                                          {}, presets);
+                                          {"", sets}, presets);
   RunnerOptions options;
   options.simulate = how;
   return run_simulations({{"smallest scenario", &smallest}}, options).front();
@@ -82,7 +84,7 @@ RunResult run_smallest(const DataFolder& data, const decltype(RunnerOptions::sim
 
 std::vector<Line> metrics(const DataFolder& data) {
   std::vector<Line> lines;
-  for (const auto& [path, metric] : run_smallest(data, simulate).metrics)
+  for (const auto& [path, metric] : run_smallest(data, {}, simulate).metrics)
     lines.push_back({path, fmt::format("[{}] {}", unit_name(metric.unit), metric.description)});
   return lines;
 }
@@ -109,7 +111,8 @@ std::vector<Line> signals(const DataFolder& data) {
     simulate(scenario, listing);
     return listed;
   };
-  const std::vector<std::string> texts = run_smallest(data, list).notes;
+  const std::vector<std::string> texts =
+      run_smallest(data, {"hosts.*.nic.congestion_control.algorithm=dcqcn"}, list).notes;
   std::vector<Line> lines;
   for (std::size_t i = 0; i < texts.size(); i += 2) lines.push_back({texts[i], texts[i + 1]});
   return lines;

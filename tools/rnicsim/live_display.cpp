@@ -2,6 +2,7 @@
 #include "tools/rnicsim/live_display.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,13 +57,37 @@ std::string live_text(const std::string& run, const LiveLook& look, std::size_t 
   return text;
 }
 
+LiveDisplay::LiveDisplay() : LiveDisplay(std::cerr, 0) {
+  winsize size{};
+  if (isatty(STDERR_FILENO) == 0) return;
+  width_ = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
+void LiveDisplay::print(const std::string& text) {
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    out_ << text.substr(begin, std::min(end - begin, width_ - 1)) << '\n';
+}
+
 void LiveDisplay::show(const std::string& run, const LiveLook& look) {
   const std::string text = live_text(run, look, kMostPorts);
-  if (isatty(STDERR_FILENO) != 0 && lines_ != 0 && run == run_)
-    std::cerr << "\033[" << lines_ << "A\033[J";
-  std::cerr << text << std::flush;
-  run_ = run;
-  lines_ = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (width_ == 0) {
+    if (!look.ports.empty()) out_ << text << std::flush;
+    return;
+  }
+  if (lines_ != 0) out_ << "\033[" << lines_ << "A\033[J";
+  std::string& block = blocks_[run];
+  if (!look.ports.empty()) block = text;
+  if (look.last) {
+    print(block);
+    blocks_.erase(run);
+  }
+  lines_ = 0;
+  for (const auto& [name, of_run] : blocks_) {
+    print(of_run);
+    lines_ += static_cast<std::size_t>(std::count(of_run.begin(), of_run.end(), '\n'));
+  }
+  out_ << std::flush;
 }
 
 }  // namespace rnicsim

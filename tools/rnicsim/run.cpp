@@ -118,6 +118,7 @@ RunnerOptions runner_options(const OptionValues& values) {
   } else if (values.count("from") + values.count("until") != 0 && values.count("vcd") == 0) {
     throw UsageError("--from and --until go with --log and --vcd");
   }
+  if (log.until < log.from) throw UsageError("--until: expected a time after --from");
   if (values.count("interval") != 0 && !wants_series(values))
     throw UsageError("--interval goes with --csv, --perfetto and --report");
   if (values.count("signals") != 0 && values.count("vcd") == 0 && !wants_series(values))

@@ -127,6 +127,8 @@ void check_files_differ(const OptionValues& values, const std::vector<std::strin
   std::vector<const char*> options(std::begin(kFileOptions), std::end(kFileOptions));
   options.insert(options.end(), {"pcap", "vcd"});
   Writers writers;
+  if (values.count("out") != 0)
+    note_writer(writers, values["out"].as<std::string>() + "/result.json", "--out");
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (const Scenario& run : files[i].runs) {
       const std::string of = run.variant.empty() ? "" : fmt::format(" ({})", run.variant);
@@ -139,8 +141,9 @@ void check_files_differ(const OptionValues& values, const std::vector<std::strin
         note(option, single ? file : file_of_run(file, name_of_run(files[i].name, run.variant)));
       }
       if (values.count("csv") != 0)
-        note("csv", fmt::format("{}/{}.series.csv", values["csv"].as<std::string>(),
-                                csv_name_of(files[i].name, run.variant)));
+        for (const char* kind : {"series", "signals", "pauses"})
+          note("csv", fmt::format("{}/{}.{}.csv", values["csv"].as<std::string>(),
+                                  csv_name_of(files[i].name, run.variant), kind));
     }
   }
 }
