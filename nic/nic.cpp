@@ -154,9 +154,28 @@ void Nic::Blocks::stall(const NicStall& fault) {
   }
 }
 
+namespace {
+
+/// Of a packet that crosses a page.
+Cycles cycles_of_check(const NicConfig& config) {
+  const KeyCheckerConfig& check = config.key_checker;
+  return config.key_cache.hit_latency + check.valid + check.protection_domain + check.bounds +
+         check.access_rights + config.translation_cache.hit_latency * 2;
+}
+
+}  // namespace
+
 Nic::Nic(const sc_core::sc_module_name& module_name, const NicWiring& wiring,
          const NicConfig& config)
-    : sc_core::sc_module(module_name), blocks_(std::make_unique<Blocks>(name(), wiring, config)) {
+    : sc_core::sc_module(module_name),
+      blocks_(std::make_unique<Blocks>(name(), wiring, config)),
+      request_cycles_(config.responder.pipeline.latency + config.qp_context_cache.hit_latency),
+      check_cycles_(cycles_of_check(config)),
+      answer_cycles_(config.completer.pipeline.latency + config.qp_context_cache.hit_latency) {
+  const Cycles taken =
+      config.mac_rx.parser.latency + Cycles(1);  // it waits for an edge of the clock
+  request_cycles_ += taken;
+  answer_cycles_ += taken;
   blocks_->pcie.socket.bind(dma);
   bar.bind(blocks_->doorbell.socket);
 }
@@ -210,6 +229,12 @@ Time Nic::paused_since(std::uint8_t priority) const {
 }
 
 Time Nic::stopped(std::uint8_t priority) const { return blocks_->mac_tx.stopped(priority); }
+
+Time Nic::receive_time(ProbeKind until) const {
+  if (until == ProbeKind::kAnswerReceived) return blocks_->clock.duration(answer_cycles_);
+  const bool checked = until == ProbeKind::kTranslated;
+  return blocks_->clock.duration(request_cycles_ + (checked ? check_cycles_ : Cycles(0)));
+}
 
 void Nic::observe_pauses(PauseObserver* observer, PauseObserver::Port port) {
   blocks_->mac_tx.pause_listener().observe(observer, port);

@@ -86,12 +86,19 @@ class Nic : public sc_core::sc_module {
   Time paused_since(std::uint8_t priority) const;
   /// How long the port has not been allowed to send that priority, since the run began.
   Time stopped(std::uint8_t priority) const;
+  /// What a packet that nothing holds up takes from its arrival until this record of it, its
+  /// context and all else being in the caches: kKeyChecked (when its check begins), kTranslated
+  /// (when the check of a packet without kKeyChecked is over) or kAnswerReceived.
+  Time receive_time(ProbeKind until) const;
   void report(const MetricScope& scope) const;
   void signals(const SignalScope& scope);
 
  private:
   struct Blocks;
   std::unique_ptr<Blocks> blocks_;
+  Cycles request_cycles_;
+  Cycles check_cycles_;
+  Cycles answer_cycles_;
 };
 
 }  // namespace rnicsim

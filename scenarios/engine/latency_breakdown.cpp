@@ -183,20 +183,49 @@ void LatencyBreakdown::context_fetched(const ProbeRecord& r) {
   for_each_message(qp, [&](Message& message) { message.path.missed_context(at_ps(r.a), r.time); });
 }
 
-/// A packet has come to the NIC of the record and was taken from its queue at `until`.
-void LatencyBreakdown::wait_in_order(const ProbeRecord& r, MessagePath& path, Stage stage,
-                                     Time until) const {
+/// Of what comes to the NIC of the record, as it is taken in order.
+const std::deque<LatencyBreakdown::ContextMiss>& LatencyBreakdown::misses_before(
+    const ProbeRecord& r) const {
   const InOrder& of_nic = in_order_[w_.components[r.component].nic.value()];
-  const std::deque<ContextMiss>& list = at_home(r) ? of_nic.answers : of_nic.requests;
+  return at_home(r) ? of_nic.answers : of_nic.requests;
+}
+
+/// A packet has come to the NIC of the record and was taken from its queue at `until`; the first
+/// `queued` of that which were no miss go to rx_queue.
+void LatencyBreakdown::wait_in_order(const ProbeRecord& r, MessagePath& path, Stage stage,
+                                     Time until, Time queued) const {
+  const std::deque<ContextMiss>& list = misses_before(r);
   const Time since = path.followed_until();
+  const auto wait = [&](Time to) {
+    const Time from = path.followed_until();
+    const Time part = std::min(queued, to - from);
+    if (part > Time()) {
+      path.go_on(Stage::kRxQueue, from + part);
+      queued = queued - part;
+    }
+    path.go_on(stage, to);
+  };
   std::size_t first = list.size();
   while (first != 0 && list[first - 1].until > since) --first;
   for (; first != list.size(); ++first) {
     if (list[first].since >= until) continue;
-    path.go_on(stage, list[first].since);
+    wait(list[first].since);
     path.go_on(Stage::kContextMiss, std::min(list[first].until, until));
   }
-  path.go_on(stage, until);
+  wait(until);
+}
+
+/// The same of a packet whose way counts: it waited for as long as it would not have by itself.
+void LatencyBreakdown::received(const ProbeRecord& r, MessagePath& path, Time until) const {
+  Time passed = path.followed_until();
+  Time queued = until - passed - w_.receive_time(*w_.components[r.component].nic, r.kind);
+  for (const ContextMiss& miss : misses_before(r)) {
+    const Time end = std::min(miss.until, until);
+    if (end <= passed || miss.since >= until) continue;
+    queued = queued - (end - std::max(miss.since, passed));
+    passed = end;
+  }
+  wait_in_order(r, path, Stage::kRxPipeline, until, queued);
 }
 
 void LatencyBreakdown::of_sender(const ProbeRecord& r, Message& message) {
@@ -334,12 +363,12 @@ void LatencyBreakdown::of_receiver(const ProbeRecord& r, Message& message) {
       return path.go_on(Stage::kPropagation, r.time);
     case ProbeKind::kKeyChecked:
     case ProbeKind::kTranslated:
-      wait_in_order(r, path, Stage::kRxPipeline, at_ps(r.a));
+      received(r, path, at_ps(r.a));
       return path.go_on(
           r.kind == ProbeKind::kTranslated && r.b != 0 ? Stage::kTranslationMiss : Stage::kKeyCheck,
           r.time);
     case ProbeKind::kAnswerReceived:
-      return wait_in_order(r, path, Stage::kRxPipeline, r.time);
+      return received(r, path, r.time);
     case ProbeKind::kTranslationMissed:
       path.go_on(Stage::kKeyCheck, at_ps(r.a));
       return path.go_on(Stage::kTranslationMiss, r.time);

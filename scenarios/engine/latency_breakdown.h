@@ -8,24 +8,27 @@
 //   CPU      posting until the doorbell's write begins, then doorbell until the NIC acts on it
 //   NIC      wqe_fetch; turn until a packet is cut; own_key, dma_read, tx_pipeline, port_queue
 //   wire     serialisation at each port, propagation, switch, switch_queue; pause while stopped
-//   far NIC  rx_pipeline, key_check, dma_write until the data are handed to PCIe
+//   far NIC  rx_queue, rx_pipeline, key_check, dma_write until the data are handed to PCIe
 //   back     ack until the requester has taken it, cqe, polling; of a READ the answers' way, whose
 //            data come by dma_read at the far NIC and go by dma_write at home
 // A miss of the queue pair's context is taken out of doorbell, turn, ack and cqe, and out of
-// rx_pipeline and ack that of any, as what comes to a NIC is taken in order; a miss of a
+// rx_queue, rx_pipeline and ack that of any, as what comes to a NIC is taken in order; a miss of a
 // translation is all of that packet's translation, but who waits behind it waits for its turn.
+// What a packet waits at the far NIC beyond what its pipelines take is rx_queue: the NIC, its PCIe
+// link or memory cannot keep up with those before it.
 // Where a queue before the requester (turn) is long because its port is stopped, that is pause.
 //
 // Follows at most kMostMessages, every second, fourth, ... if there are more (latency_samples).
 // Of operations on keys all in the NIC is turn or cqe; an atomic's execution is dma_write.
 //
 // Approximates: the time in which the port was stopped stands at the begin of a turn, wherever it
-// was in it. An acknowledgement counts as ack all of its way but for queues of switches and pauses;
-// if it answers for several messages, the others have ack from the arrival of their own last packet
-// until their completion entry. A doorbell that is rung while another of its queue pair is on its
-// way counts as arrived with it. Misses of keys and of completion queues' contexts are in key_check
-// and cqe. Behind a switch or NIC that cuts through, what is before the last bit comes is
-// serialisation and propagation.
+// was in it. rx_queue stands before rx_pipeline, wherever in the NIC the packet waited; some cycles
+// of it count as rx_pipeline, as not every packet crosses a page. An acknowledgement counts as ack
+// all of its way but for queues of switches and pauses; if it answers for several messages, the
+// others have ack from the arrival of their own last packet until their completion entry. A
+// doorbell that is rung while another of its queue pair is on its way counts as arrived with it.
+// Misses of keys and of completion queues' contexts are in key_check and cqe. Behind a switch or
+// NIC that cuts through, what is before the last bit comes is serialisation and propagation.
 // Ignores: messages over TCP and what ends in error, which are left out. Of work requests without a
 // completion entry of their own, polling lasts until the entry of a later one is polled.
 #pragma once
@@ -54,6 +57,8 @@ class LatencyBreakdown : public ProbeSink {
     std::vector<std::string> workloads;
     /// How long the port of a NIC has been stopped in a priority.
     std::function<Time(std::uint16_t, std::uint8_t)> stopped;
+    /// What a packet that nothing holds up takes from its arrival at a NIC until such a record.
+    std::function<Time(std::uint16_t, ProbeKind)> receive_time;
     /// Whether the timeline shows a message.
     std::function<bool(WorkRequestId)> is_shown;
   };
@@ -103,7 +108,9 @@ class LatencyBreakdown : public ProbeSink {
   void rung(const ProbeRecord& r);
   void doorbell_arrived(const ProbeRecord& r);
   void context_fetched(const ProbeRecord& r);
-  void wait_in_order(const ProbeRecord& r, MessagePath& path, Stage stage, Time until) const;
+  void wait_in_order(const ProbeRecord& r, MessagePath& path, Stage stage, Time until,
+                     Time queued = Time()) const;
+  void received(const ProbeRecord& r, MessagePath& path, Time until) const;
   void of_sender(const ProbeRecord& r, Message& message);
   void fetched(const ProbeRecord& r, Message& message);
   void cut(const ProbeRecord& r, Message& message);
@@ -131,6 +138,8 @@ class LatencyBreakdown : public ProbeSink {
     std::deque<ContextMiss> requests;
     std::deque<ContextMiss> answers;
   };
+  const std::deque<ContextMiss>& misses_before(const ProbeRecord& r) const;
+
   std::vector<InOrder> in_order_;
   std::vector<LatencySamples> samples_;
   std::vector<std::vector<MessageTimes>> shown_;

@@ -5,11 +5,10 @@ namespace rnicsim {
 namespace {
 
 constexpr std::array<const char*, kStages> kStageNames = {
-    "posting",      "doorbell",    "wqe_fetch",        "context_miss", "turn",
-    "sent_again",   "own_key",     "translation_miss", "dma_read",     "tx_pipeline",
-    "port_queue",   "pause",       "serialisation",    "propagation",  "switch",
-    "switch_queue", "rx_pipeline", "key_check",        "dma_write",    "ack",
-    "cqe",          "polling"};
+    "posting",       "doorbell",         "wqe_fetch", "context_miss", "turn",       "sent_again",
+    "own_key",       "translation_miss", "dma_read",  "tx_pipeline",  "port_queue", "pause",
+    "serialisation", "propagation",      "switch",    "switch_queue", "rx_queue",   "rx_pipeline",
+    "key_check",     "dma_write",        "ack",       "cqe",          "polling"};
 
 }  // namespace
 

@@ -31,6 +31,7 @@ enum class Stage : std::uint8_t {
   kPropagation,      ///< cables
   kSwitch,           ///< pipelines of switches
   kSwitchQueue,      ///< waits for the wire of a switch
+  kRxQueue,          ///< waits in the receiving NIC for those before it
   kRxPipeline,       ///< the receiving NIC
   kKeyCheck,         ///< key check and translation at the receiver
   kDmaWrite,         ///< payload to memory, as far as the answer waits for it

@@ -100,6 +100,9 @@ class Simulation {
     wiring.stopped = [nics](std::uint16_t nic, std::uint8_t priority) {
       return nics[nic]->stopped(priority);
     };
+    wiring.receive_time = [nics](std::uint16_t nic, ProbeKind until) {
+      return nics[nic]->receive_time(until);
+    };
     wiring.is_shown = [this](WorkRequestId id) { return timeline_ && timeline_->tracks(id); };
     latency_ = std::make_unique<LatencyBreakdown>(std::move(wiring));
     observers_.add(*latency_);

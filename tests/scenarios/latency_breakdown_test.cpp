@@ -168,6 +168,13 @@ TEST_CASE("where that port has much more to send, its senders are paused, and th
   CHECK(run.latency.messages == 32);
 }
 
+TEST_CASE("where the receiver's PCIe cannot keep up, packets wait in its NIC, which is not at fault") {
+  const Broken run(text_of_scenario("pcie_bottleneck"));
+  CHECK(run.most() == "rx_queue");
+  CHECK(run.stage(Stage::kRxQueue).share > 0.5);
+  CHECK(run.stage(Stage::kRxPipeline).max < Time::us(1));
+}
+
 TEST_CASE("of a READ the answers' way follows the request's, and there is no acknowledgement") {
   const Broken run(two_hosts(R"("size": "4 KiB", "count": 1, "operation": "read")"));
   CHECK(stages(run.latency.shown.front()) ==

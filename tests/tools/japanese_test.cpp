@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tools/export/bottleneck_text.h"
+#include "tools/export/finding_text.h"
 #include "tools/export/labels.h"
 #include "tools/export/record_text.h"
 
@@ -71,6 +72,45 @@ TEST_CASE("faults are Japanese, names of packets and states as standards have th
   CHECK(text({Kind::kMoreFaults, "", "", 42}) == "ほかに 42 件の障害（表示なし）");
   CHECK(part_label(record_of(0, "fault", {Kind::kPagesBrought, "", "", 2}), kJapanese) ==
         "2 ページを読み込む");
+}
+
+TEST_CASE("notes and violated guarantees keep their names and numbers in Japanese") {
+  const auto text = [](const char* english) { return finding_text(english, kJapanese); };
+  CHECK(
+      text("leaf0-spine1 down from 200 us to 600 us: 31 packets lost on it, 1 dropped in front of "
+           "it") ==
+      "leaf0-spine1 は 200 us から 600 us まで断線：その上で 31 パケットを喪失、手前で 1 "
+      "パケットを廃棄");
+  CHECK(text("h5-leaf1 down from 200 us on: 15 packets lost on it, 0 dropped in front of it") ==
+        "h5-leaf1 は 200 us 以降断線：その上で 15 パケットを喪失、手前で 0 パケットを廃棄");
+  CHECK(text("host.B: the PCIe link of its NICs runs at Gen3 x8, below its Gen3 x16") ==
+        "host.B：NIC の PCIe リンクは本来の Gen3 x16 を下回る Gen3 x8 で動作");
+  CHECK(text("a packet of lossless priority 3 finds no room: the headroom is 41630 B, 45738 B are "
+             "needed by now") ==
+        "ロスレス優先度 3 のパケットを置く空きがない：ヘッドルームは 41630 B、必要なのは 45738 B");
+}
+
+TEST_CASE("a sentence made of several is Japanese throughout") {
+  const auto text = [](const char* english) { return finding_text(english, kJapanese); };
+  CHECK(text("a.port1 (priority 3) waits for b.port2 (priority 3) waits for a.port1") ==
+        "a.port1（優先度 3）が次を待つ：b.port2（優先度 3）が次を待つ：a.port1");
+  CHECK(
+      text("stopped before the end: workload ac on host A: posting and polling, 0 of 200 messages "
+           "completed; workload ac on host C: asleep until the initiator has finished") ==
+      "終わる前に停止：ホスト A のワークロード ac：ポストとポーリング中、200 件中 0 件の"
+      "メッセージが完了；ホスト C のワークロード ac：イニシエータの終了までスリープ中");
+  CHECK(
+      text("workload w0 on host A: the connection timed out while sending, 1 of 9 messages done") ==
+      "ホスト A のワークロード w0：送信中に接続が失敗（タイムアウト）、9 件中 1 件の"
+      "メッセージが完了");
+}
+
+TEST_CASE("a finding that nobody has translated stays English") {
+  CHECK(finding_text("something new", kJapanese) == "something new");
+  CHECK(finding_text("7 requests came out of sequence", Language::kEnglish) ==
+        "7 requests came out of sequence");
+  CHECK(finding_text("7 requests came out of sequence, and more", kJapanese) ==
+        "7 requests came out of sequence, and more");
 }
 
 TEST_CASE("a record that nobody has translated stays English") {

@@ -25,6 +25,9 @@ STEPS = ["アプリ起動", "メモリ登録", "アドレスと rkey の通知",
 # Between them they have every metric that there is.
 SCENARIOS = ["tcp_beside_rdma", "pcie_switch", "flooding_deadlock", "rkey_guessing", "perftest",
              "ddio_off", "gpudirect", "iommu_on", "numa_remote", "link_failure", "write_8step"]
+# Between them they break every guarantee that a scenario of ours breaks.
+VIOLATING = ["headroom_too_small", "pause_deadlock", "pause_storm", "pfc_missing", "router",
+             "flooding_deadlock"]
 
 
 def report(scenario, page, *options):
@@ -58,13 +61,28 @@ class Texts(unittest.TestCase):
                     self.assertRegex(metric["description"], JAPANESE, metric["path"])
                 for entry in page["configuration"]:
                     self.assertRegex(entry["doc"], JAPANESE, entry["path"])
-                for said in [b["text"] for b in page["bottlenecks"]] + \
+                for said in [b["text"] for b in page["bottlenecks"]] + page["notes"] + \
                             [w["deed"] for w in page["workloads"]] + list(page["words"].values()):
                     self.assertNotRegex(said, ENGLISH, scenario)
+                for group in page["over_time"]["groups"]:
+                    for column in group["columns"]:
+                        self.assertRegex(column["description"], JAPANESE, column["path"])
                 for bar in re.findall("<title>(.*?)</title>", page["swim_lanes"], re.S):
                     for line in (bar.split("\n")[0], bar.split("\n")[-1]):
                         self.assertRegex(line, JAPANESE, scenario)
                         self.assertNotRegex(line, ENGLISH, scenario)
+
+
+    def test_violated_guarantees_and_notes_are_japanese(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for scenario in VIOLATING + ["link_failure"]:
+                page = report(scenario, pathlib.Path(folder) / f"{scenario}.html",
+                              "--set", "expect=[]")
+                said = page["violations"] + page["notes"]
+                self.assertGreater(len(said), 0, scenario)
+                for line in said:
+                    self.assertRegex(line, JAPANESE, scenario)
+                    self.assertNotRegex(line, ENGLISH, scenario)
 
 
 class Page(headless.PageTest):

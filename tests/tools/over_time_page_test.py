@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -13,6 +14,7 @@ import browser as headless
 from sanitizer_notes import said
 
 RNICSIM = os.environ["RNICSIM"]
+DOCUMENT = re.compile(r'<script type="application/json" id="document">(.*?)</script>', re.S)
 
 
 class OverTime(headless.PageTest):
@@ -77,9 +79,34 @@ class OverTime(headless.PageTest):
         lines = self.tooltip_of(queues, 0, 120)
         self.assertRegex(lines[0], r"^[0-9.]+ ms$")
         self.assertRegex(lines[1], r"^fabric\.switch0\.buffer\.occupancy: [0-9.]+ MiB$")
+        self.assertEqual(self.chart(queues, "chart.tooltip.body[0].after"),
+                         ["bytes held, in whole cells"])
+
+    def test_of_many_pauses_a_tooltip_tells_how_many_were_put_together(self):
+        text = self.page.read_text(encoding="utf-8")
+        document = json.loads(DOCUMENT.search(text)[1])
+        pauses = document["over_time"]["pauses"]
+        pauses["left_out"] = 12
+        end = document["end_ps"]
+        pauses["ports"] = [{"where": "host.h1.nic0 prio 3", "whole_ps": 5000000,
+                            "intervals": [[0, end, 700]]}]
+        document["over_time"]["groups"][0]["left_out"] = 30
+        changed = self.out / "many.html"
+        changed.write_text(text.replace(DOCUMENT.search(text)[1], json.dumps(document)),
+                           encoding="utf-8")
+        self.look(changed)
+        chart = self.canvas("Pauses")
+        _, interval, whole = self.tooltip_of(chart, 0, 0)
+        self.assertRegex(interval, r"^700 pauses between 0 ps and [0-9.]+ ms$")
+        self.assertEqual(whole, "Σ 5 µs")
+        self.assertIn("1 / 13 shown; 12 more only in --csv",
+                      self.find("#over-time figure:last-child figcaption").text)
+        self.assertRegex(self.find("#over-time .filters span").text,
+                         r"^\d+ / \d+ shown; 30 more only in --csv$")
 
     def test_the_search_chooses_signals(self):
         self.look(self.page)
+        self.assertRegex(self.find("#over-time .filters span").text, r"^\d+ / \d+ shown$")
         search = self.find("#over-time input")
         search.send_keys("H3 port tx")
         search.send_keys("\n")

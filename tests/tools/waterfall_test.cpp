@@ -81,6 +81,26 @@ TEST_CASE("a stage ends where the next one begins") {
   CHECK(only.stages[4].key == "8 DMA write");
 }
 
+TEST_CASE(
+    "of a last record that stands for many the first and the last count, not what lies between") {
+  TimelineRecord copy = many(record(7, 9, "copy", ns(100), ns(900)), ns(150));
+  copy.last_begin = ns(860);
+  TimelineRecord back = many(record(7, 9, "return", ns(150), ns(1000)), ns(180));
+  back.last_begin = ns(920);
+  const Waterfall only = of_timeline({record(7, 4, "copy", ns(0), ns(100)), copy, back}).at(0);
+  CHECK(keys(only) ==
+        std::vector<std::string>{"4 copy", "9 copy", "9 return", "stream", "9 return"});
+  CHECK(takes(only) == std::vector<std::int64_t>{100, 50, 30, 740, 80});
+
+  back.last_begin = ns(170);  // they overlap
+  CHECK(takes(of_timeline({copy, back}).at(0)) == std::vector<std::int64_t>{50, 850});
+
+  copy.end = ns(1100);  // of all it ends last
+  const Waterfall other = of_timeline({copy, back}).at(0);
+  CHECK(keys(other) == std::vector<std::string>{"9 copy", "9 return", "stream", "9 copy"});
+  CHECK(takes(other) == std::vector<std::int64_t>{50, 30, 680, 240});
+}
+
 TEST_CASE("percentiles of a stage are over all messages") {
   std::vector<TimelineRecord> timeline;
   for (int i = 0; i < 10; ++i)

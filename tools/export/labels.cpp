@@ -160,6 +160,7 @@ constexpr Words kStageWords[] = {
     {"cables", "ケーブル伝搬"},
     {"switch", "スイッチ処理"},
     {"switch queue", "スイッチの待ち行列"},
+    {"receive queue of the NIC", "NIC 受信バッファでの待ち"},
     {"NIC receives", "NIC 受信処理"},
     {"key check, translation", "鍵検査・アドレス変換"},
     {"DMA write", "DMA 書き込み"},
@@ -206,22 +207,28 @@ constexpr Named kPageWords[] = {
     {"share", {"share", "割合"}},
     {"over_time", {"Over time", "時間変化"}},
     {"over_time_help",
-     {"The signals that rose highest; the search finds others. A frame or transfer counts when its "
-      "link takes it, so short intervals may show more than the link's rate. Dragging over a chart "
-      "zooms in time, a double click shows all of it again.",
-      "最も大きくなった信号を表示。ほかの信号は検索で選択。フレームや転送は回線が受け取った時点で"
-      "数えるため、短い区間では回線速度を超えて見えることがある。グラフ上のドラッグで時間方向に拡大"
-      "、"
-      "ダブルクリックで全体に戻る。"}},
+     {"Of each group the signals that rose highest, of what congestion control allows those that "
+      "fell lowest; the search finds the others. A frame or transfer counts when its link takes "
+      "it, "
+      "so short intervals may show more than the link's rate. Dragging over a chart zooms in time, "
+      "a double click shows all of it again.",
+      "各グループで最も大きくなった信号（輻輳制御の上限は最も下がったもの）を表示。ほかの信号は検索"
+      "で選択。フレームや転送は回線が受け取った時点で数えるため、短い区間では回線速度を超えて見える"
+      "ことがある。グラフ上のドラッグで時間方向に拡大、ダブルクリックで全体に戻る。"}},
     {"over_time_throughput", {"Throughput of ports", "ポートのスループット"}},
     {"over_time_congestion",
      {"Lowest rates that congestion control allows", "輻輳制御が許す最低レート"}},
+    {"over_time_windows",
+     {"Smallest windows that congestion control allows", "輻輳制御が許す最小ウィンドウ"}},
     {"over_time_buses", {"PCIe and memory bus", "PCIe とメモリバス"}},
     {"over_time_utilisation", {"Utilisation, share of pauses", "使用率とポーズの割合"}},
     {"over_time_bytes", {"Buffers and queues", "バッファとキュー"}},
     {"over_time_entries", {"Queues, requests under way", "キューと処理中の要求"}},
     {"over_time_rates", {"Rates", "頻度"}},
     {"over_time_pauses", {"Pauses", "ポーズの区間"}},
+    {"over_time_merged",
+     {"{count} pauses between {begin} and {end}", "{begin} ～ {end} の間に {count} 回のポーズ"}},
+    {"only_csv", {"more only in --csv", "件は --csv のみ"}},
     {"counters", {"Counters", "カウンタ"}},
     {"search", {"search, e.g. host.B cpu", "検索（例：host.B cpu）"}},
     {"zeros", {"zeros too", "ゼロも表示"}},

@@ -7,6 +7,7 @@
 #include "scenarios/engine/run_json.h"
 #include "scenarios/engine/unit_name.h"
 #include "tools/export/bottleneck_text.h"
+#include "tools/export/finding_text.h"
 #include "tools/export/operation_text.h"
 #include "tools/export/over_time.h"
 #include "tools/export/page.h"
@@ -70,6 +71,12 @@ Json spread_to_json(const Spread& spread) {
   return json;
 }
 
+Json notes_of(const JudgedRun& run, Language language) {
+  Json notes = Json::array();
+  for (const std::string& note : run.result.notes) notes.push_back(finding_text(note, language));
+  return notes;
+}
+
 Json bottlenecks_of(const JudgedRun& run, Language language) {
   Json bottlenecks = bottlenecks_to_json(run.result.bottlenecks);
   for (std::size_t i = 0; i < bottlenecks.size(); ++i)
@@ -127,12 +134,12 @@ std::string report_json(const JudgedRun& run, Language language, PresetSource& p
                {"end_ps", run.result.end.ps()},
                {"workloads", workloads_of(run, language)},
                {"hosts", hosts_of(run)},
-               {"notes", run.result.notes},
+               {"notes", notes_of(run, language)},
                {"bottlenecks", bottlenecks_of(run, language)},
                {"swim_lanes", swim_lanes_svg(swim_lanes(run, language))},
                {"waterfalls", Json::array()},
                {"spreads", Json::array()},
-               {"over_time", over_time(run.result)},
+               {"over_time", over_time(run.result, language)},
                {"expectations", expectations_of(run, language)},
                {"violations", failure_lines(run, language)},
                {"metrics", metrics_of(run, language)},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/export/finding_text.h"
 #include "tools/export/labels.h"
 #include "tools/export/operation_text.h"
 #include "tools/export/perftest_table.h"
@@ -343,7 +344,7 @@ std::vector<std::string> failure_lines(const JudgedRun& run, Language language) 
     if (!run.expects(v))
       lines.push_back(fmt::format(fmt::runtime(label(Label::kViolated, language)),
                                   violation_label(v.kind, language), v.where, short_text(v.when),
-                                  v.text));
+                                  finding_text(v.text, language)));
   return lines;
 }
 

@@ -31,6 +31,23 @@ void between(Waterfall& message, const TimelineRecord& last, const TimelineRecor
         begin, next.begin);
 }
 
+/// Nothing begins after `last`: its first packet, the others, and the last of what ends last.
+void tail(Waterfall& message, const Records& records, const TimelineRecord& last,
+          Language language) {
+  const TimelineRecord* longest = &last;
+  for (const TimelineRecord& r : records)
+    if (r.end > longest->end) longest = &r;
+  const Time first_end = std::min(last.first_end, longest->end);
+  const Time last_begin = std::max(first_end, longest->last_begin);
+  const auto add_record = [&](const TimelineRecord& r, Time begin, Time end) {
+    add(message, key_of(r), part_label(r, language), r.step, begin, end);
+  };
+  if (longest == &last && last_begin == first_end) return add_record(last, last.begin, last.end);
+  add_record(last, last.begin, first_end);
+  add(message, "stream", label(Label::kStream, language), 0, first_end, last_begin);
+  add_record(*longest, last_begin, longest->end);
+}
+
 Waterfall waterfall(Records records, Language language) {
   std::stable_sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.step < b.step;
@@ -42,7 +59,7 @@ Waterfall waterfall(Records records, Language language) {
     const TimelineRecord& r = records[i];
     latest_end = std::max(latest_end, r.end);
     if (i + 1 == records.size()) {
-      add(message, key_of(r), part_label(r, language), r.step, r.begin, latest_end);
+      tail(message, records, r, language);
       break;
     }
     const TimelineRecord& next = records[i + 1];

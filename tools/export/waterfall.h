@@ -6,8 +6,8 @@
 // does not follow (over TCP, or that ended in error) they are made from the timeline: a stage is a
 // record of the message from its begin until the next one begins: of many packets the first counts,
 // which is how long the pipeline takes to fill. What lies between two of them was on its way from
-// block to block. Where the end of the message (step 9) waits for the other packets, that is a
-// stage of its own.
+// block to block. Where the end of the message waits for the other packets (before step 9, or
+// between the first and the last of the record that begins last), that is a stage of its own.
 #pragma once
 
 #include <string>
