@@ -68,6 +68,7 @@ class DimensionJudge {
     find_best();
     if (verdict_.scale == StepScale::kChoice) return std::move(verdict_);
     find_steps();
+    find_fall();
     find_enough();
     find_knee();
     return std::move(verdict_);
@@ -172,10 +173,7 @@ class DimensionJudge {
     for (std::size_t i = 0; i + 1 < verdict_.order.size(); ++i) {
       StudyStep step{verdict_.order[i], verdict_.order[i + 1], {}, {}, {}};
       const double doublings = along(i + 1) - along(i);
-      std::vector<StepEnds> ends;
-      for (std::size_t l = 0; l < cells_of_.size(); ++l)
-        if (cells_of_[l][step.from] != nullptr && cells_of_[l][step.to] != nullptr)
-          ends.push_back({l, cells_of_[l][step.from], cells_of_[l][step.to]});
+      const std::vector<StepEnds> ends = ends_of(step.from, step.to);
       if (!ends.empty()) step.mean = gain_over(ends, doublings);
       for (const StepEnds& end : ends) {
         const StepGain gain = gain_over({end}, doublings);
@@ -184,6 +182,27 @@ class DimensionJudge {
       }
       verdict_.steps.push_back(step);
     }
+  }
+
+  std::vector<StepEnds> ends_of(std::size_t from, std::size_t to) const {
+    std::vector<StepEnds> ends;
+    for (std::size_t l = 0; l < cells_of_.size(); ++l)
+      if (cells_of_[l][from] != nullptr && cells_of_[l][to] != nullptr)
+        ends.push_back({l, cells_of_[l][from], cells_of_[l][to]});
+    return ends;
+  }
+
+  void find_fall() {
+    const std::size_t last = verdict_.order.empty() ? 0 : verdict_.order.back();
+    if (!verdict_.comparable || !verdict_.best || *verdict_.best == last) return;
+    const double doublings =
+        along(verdict_.order.size() - 1) - along(place_in_order(*verdict_.best));
+    verdict_.fall = gain_over(ends_of(*verdict_.best, last), doublings);
+  }
+
+  std::size_t place_in_order(std::size_t position) const {
+    const auto found = std::find(verdict_.order.begin(), verdict_.order.end(), position);
+    return static_cast<std::size_t>(found - verdict_.order.begin());
   }
 
   StepGain gain_over(const std::vector<StepEnds>& ends, double doublings) const {

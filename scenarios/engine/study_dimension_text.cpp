@@ -218,9 +218,10 @@ class DimensionText {
     if (!d_.comparable) return {};
     const double change = relative_change(mean(*d_.best), mean(last));
     if (sign() * change > -kWorthwhileGain) return {};
-    return fmt::format("; from {}, the best, to {} it {}goes from {} to {}{}", label(*d_.best),
+    return fmt::format("; from {}, the best, to {} it {}goes from {} to {}{}{}", label(*d_.best),
                        label(last), on_average(), amount(*d_.best), amount(last),
-                       std::isinf(change) ? "" : ", " + higher_or_lower(change));
+                       std::isinf(change) ? "" : ", " + higher_or_lower(change),
+                       d_.fall && d_.fall->is_noise() ? kNoise : "");
   }
 
   std::string of_no_difference() const {

@@ -105,6 +105,7 @@ struct DimensionVerdict {
   std::vector<StudyLine> lines;
   std::vector<StudyStep> steps;
   std::optional<std::size_t> best;
+  std::optional<StepGain> fall;                  ///< from the best to the last, if comparable
   std::optional<std::size_t> enough;             ///< nothing: even the last step gains more
   std::optional<std::size_t> enough_everywhere;  ///< never before `enough`
   std::optional<std::size_t> knee;
