@@ -13,7 +13,41 @@
 namespace rnicsim {
 namespace {
 
-using Line = std::vector<std::optional<double>>;  ///< a value for each position
+/// What stands at the two ends of a step on one line.
+struct StepEnds {
+  std::size_t line;
+  const StudyCell* from;
+  const StudyCell* to;
+};
+
+/// Of each repeat that has both ends on every line one change: as a part of the mean at the
+/// beginning, so that their mean is the change of the means.
+std::optional<double> change_half_width(const std::vector<StepEnds>& ends) {
+  const std::size_t repeats = ends.front().from->values.size();
+  bool leaves_zero = false;
+  double from_all = 0;
+  for (const StepEnds& end : ends) {
+    leaves_zero = leaves_zero || (end.from->mean == 0 && end.to->mean != 0);
+    from_all += end.from->mean;
+  }
+  if (leaves_zero && from_all == 0) return std::nullopt;
+  std::vector<double> changes;
+  for (std::size_t r = 0; r < repeats; ++r) {
+    double sum = 0;
+    bool complete = true;
+    for (const StepEnds& end : ends) {
+      complete = complete && end.from->values[r] && end.to->values[r];
+      if (!complete) break;
+      const double difference = *end.to->values[r] - *end.from->values[r];
+      const double base =
+          leaves_zero ? from_all : end.from->mean * static_cast<double>(ends.size());
+      if (difference != 0 && base == 0) return std::nullopt;
+      if (difference != 0) sum += difference / std::abs(base);
+    }
+    if (complete) changes.push_back(sum);
+  }
+  return half_width_of(changes);
+}
 
 class DimensionJudge {
  public:
@@ -47,9 +81,10 @@ class DimensionJudge {
     std::set<std::size_t> used;
     for (const StudyCell& cell : cells_) used.insert(cell.positions[index_]);
     verdict_.order.assign(used.begin(), used.end());
-    for (std::size_t a = 0; a < dimension().axes.size() && numbers_.empty(); ++a)
-      numbers_ = numbers_of(a);
+    std::size_t a = 0;
+    while (a < dimension().axes.size() && numbers_.empty()) numbers_ = numbers_of(a++);
     if (numbers_.empty()) return;
+    verdict_.along = plan_.axes()[dimension().axes[a - 1]].name;
     const auto less = [&](std::size_t p, std::size_t q) { return numbers_[p] < numbers_[q]; };
     std::sort(verdict_.order.begin(), verdict_.order.end(), less);
     const bool doubles = numbers_[verdict_.order.front()] > 0;
@@ -70,32 +105,39 @@ class DimensionJudge {
   }
 
   void collect_lines() {
-    std::map<std::vector<std::size_t>, Line> lines;
+    std::map<std::vector<std::size_t>, std::vector<const StudyCell*>> lines;
     for (const StudyCell& cell : cells_) {
       std::vector<std::size_t> others = cell.positions;
       others[index_] = 0;
-      Line& line = lines[others];
+      std::vector<const StudyCell*>& line = lines[others];
       line.resize(verdict_.labels.size());
-      line[cell.positions[index_]] = cell.mean;
+      line[cell.positions[index_]] = &cell;
     }
-    lines_.reserve(lines.size());
-    for (auto& [others, line] : lines) lines_.push_back(std::move(line));
+    for (auto& [others, line] : lines) {
+      StudyLine& made = verdict_.lines.emplace_back();
+      made.at = others;
+      made.values.resize(line.size());
+      for (std::size_t p = 0; p < line.size(); ++p)
+        if (line[p] != nullptr) made.values[p] = line[p]->mean;
+      cells_of_.push_back(std::move(line));
+    }
   }
 
-  bool is_complete(const Line& line) const {
+  bool is_complete(const StudyLine& line) const {
     return std::all_of(verdict_.order.begin(), verdict_.order.end(),
-                       [&](std::size_t p) { return line[p].has_value(); });
+                       [&](std::size_t p) { return line.values[p].has_value(); });
   }
 
   void find_means() {
     verdict_.means.resize(verdict_.labels.size());
-    verdict_.comparable =
-        lines_.empty() || std::any_of(lines_.begin(), lines_.end(),
-                                      [&](const Line& line) { return is_complete(line); });
+    verdict_.comparable = verdict_.lines.empty() ||
+                          std::any_of(verdict_.lines.begin(), verdict_.lines.end(),
+                                      [&](const StudyLine& line) { return is_complete(line); });
     for (const std::size_t p : verdict_.order) {
       std::vector<double> values;
-      for (const Line& line : lines_)
-        if (line[p] && (!verdict_.comparable || is_complete(line))) values.push_back(*line[p]);
+      for (const StudyLine& line : verdict_.lines)
+        if (line.values[p] && (!verdict_.comparable || is_complete(line)))
+          values.push_back(*line.values[p]);
       verdict_.means[p] = mean_of(values);
     }
   }
@@ -128,28 +170,50 @@ class DimensionJudge {
 
   void find_steps() {
     for (std::size_t i = 0; i + 1 < verdict_.order.size(); ++i) {
-      StudyStep step{verdict_.order[i], verdict_.order[i + 1], {}, {}};
-      std::vector<std::pair<double, double>> ends;
-      for (const Line& line : lines_)
-        if (line[step.from] && line[step.to]) ends.emplace_back(*line[step.from], *line[step.to]);
-      if (!ends.empty()) {
-        const double change = mean_change(ends);
-        step.gain = sign() * change;
-        if (verdict_.scale == StepScale::kDoubling)
-          step.per_doubling = sign() * change_per_doubling(change, along(i + 1) - along(i));
+      StudyStep step{verdict_.order[i], verdict_.order[i + 1], {}, {}, {}};
+      const double doublings = along(i + 1) - along(i);
+      std::vector<StepEnds> ends;
+      for (std::size_t l = 0; l < cells_of_.size(); ++l)
+        if (cells_of_[l][step.from] != nullptr && cells_of_[l][step.to] != nullptr)
+          ends.push_back({l, cells_of_[l][step.from], cells_of_[l][step.to]});
+      if (!ends.empty()) step.mean = gain_over(ends, doublings);
+      for (const StepEnds& end : ends) {
+        const StepGain gain = gain_over({end}, doublings);
+        if (!step.least || gain.gain < step.least->gain) step.least = gain;
+        if (!step.most || gain.gain > step.most->gain) step.most = gain;
       }
       verdict_.steps.push_back(step);
     }
   }
 
+  StepGain gain_over(const std::vector<StepEnds>& ends, double doublings) const {
+    std::vector<std::pair<double, double>> pairs;
+    pairs.reserve(ends.size());
+    for (const StepEnds& end : ends) pairs.emplace_back(end.from->mean, end.to->mean);
+    const double change = mean_change(pairs);
+    StepGain made;
+    made.line = ends.front().line;
+    made.gain = sign() * change;
+    if (verdict_.scale == StepScale::kDoubling)
+      made.per_doubling = sign() * change_per_doubling(change, doublings);
+    made.half_width = change_half_width(ends);
+    return made;
+  }
+
   void find_enough() {
     std::vector<double> gains;
+    std::vector<double> greatest;
     for (const StudyStep& step : verdict_.steps) {
-      if (!step.gain) return;
-      gains.push_back(*judged_gain(verdict_, step));
+      if (!step.mean) return;
+      gains.push_back(step.mean->judged());
+      greatest.push_back(std::max(step.mean->judged(), step.most->judged()));
     }
-    const std::optional<std::size_t> enough = enough_of(gains, kWorthwhileGain);
-    if (enough) verdict_.enough = verdict_.order[*enough];
+    verdict_.enough = place_of(enough_of(gains, kWorthwhileGain));
+    verdict_.enough_everywhere = place_of(enough_of(greatest, kWorthwhileGain));
+  }
+
+  std::optional<std::size_t> place_of(const std::optional<std::size_t>& place) const {
+    return place ? std::optional(verdict_.order[*place]) : std::nullopt;
   }
 
   void find_knee() {
@@ -157,8 +221,7 @@ class DimensionJudge {
     std::vector<CurvePoint> curve;
     for (std::size_t i = 0; i < verdict_.order.size(); ++i)
       curve.push_back({along(i), sign() * *verdict_.means[verdict_.order[i]]});
-    const std::optional<std::size_t> knee = knee_of(curve, kWorthwhileGain);
-    if (knee) verdict_.knee = verdict_.order[*knee];
+    verdict_.knee = place_of(knee_of(curve, kWorthwhileGain));
   }
 
   /// In doublings, or in steps.
@@ -172,7 +235,7 @@ class DimensionJudge {
   StudyAim aim_;
   const std::vector<StudyCell>& cells_;
   std::map<std::size_t, double> numbers_;  ///< of the positions in use, if they have an order
-  std::vector<Line> lines_;
+  std::vector<std::vector<const StudyCell*>> cells_of_;  ///< of each line, by position
   DimensionVerdict verdict_;
 };
 

@@ -20,12 +20,19 @@ bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0;
 struct Value {
   std::string text;  ///< as it stood there; of what was calculated empty
   std::optional<double> number;
+  std::optional<double> shown;  ///< as people have seen it, which may have fewer digits
 };
+
+/// A number that a name stands for equals the one that people have seen for it.
+bool is_same(const Value& left, const Value& right) {
+  return *left.number == *right.number || left.shown == right.number || left.number == right.shown;
+}
 
 /// Reads and calculates in one pass.
 class Calculation {
  public:
-  Calculation(const std::string& text, const NameLookup& lookup) : text_(text), lookup_(lookup) {}
+  Calculation(const std::string& text, const NameLookup& lookup, const NameLookup& shown)
+      : text_(text), lookup_(lookup), shown_(shown) {}
 
   Value result() {
     Value value = alternative();
@@ -71,15 +78,12 @@ class Calculation {
 
   bool compare(const Value& left, const std::string& sign, const Value& right) const {
     const bool numbers = left.number && right.number;
-    if (sign == "=" || sign == "==" || sign == "!=") {
-      const bool same = numbers ? *left.number == *right.number : left.text == right.text;
-      return same == (sign != "!=");
-    }
+    const bool same = numbers ? is_same(left, right) : left.text == right.text;
+    if (sign == "=" || sign == "==" || sign == "!=") return same == (sign != "!=");
     if (!numbers)
       fail(sign + " compares numbers, not " + in_quotes((left.number ? right : left).text));
-    if (sign[0] == '<')
-      return sign == "<" ? *left.number < *right.number : *left.number <= *right.number;
-    return sign == ">" ? *left.number > *right.number : *left.number >= *right.number;
+    if (same) return sign.size() == 2;
+    return sign[0] == '<' ? *left.number < *right.number : *left.number > *right.number;
   }
 
   Value sum() {
@@ -130,7 +134,7 @@ class Calculation {
     const char c = text_[at_];
     if (c == '"' || c == '\'') return of_text(quoted(c));
     if (is_digit(c) || c == '.') return of_text(digits());
-    if (is_letter(c)) return of_text(lookup_(name()));
+    if (is_letter(c)) return of_name(name());
     fail("expected a number or a name, found " + rest());
   }
 
@@ -191,10 +195,15 @@ class Calculation {
 
   static Value of_text(std::string text) {
     const std::optional<double> number = number_of_text(text);
-    return {std::move(text), number};
+    return {std::move(text), number, std::nullopt};
   }
-  static Value number(double value) { return {"", value}; }
-  static Value truth(bool holds) { return {"", holds ? 1.0 : 0.0}; }
+  Value of_name(const std::string& name) const {
+    Value value = of_text(lookup_(name));
+    value.shown = number_of_text(shown_(name));
+    return value;
+  }
+  static Value number(double value) { return {"", value, std::nullopt}; }
+  static Value truth(bool holds) { return number(holds ? 1.0 : 0.0); }
   double as_number(const Value& value) const {
     if (!value.number) fail("expected a number, found " + in_quotes(value.text));
     return *value.number;
@@ -203,6 +212,7 @@ class Calculation {
 
   const std::string& text_;
   const NameLookup& lookup_;
+  const NameLookup& shown_;
   std::size_t at_ = 0;
   int depth_ = 0;
 };
@@ -210,14 +220,15 @@ class Calculation {
 }  // namespace
 
 double number_of_expression(const std::string& expression, const NameLookup& lookup) {
-  Calculation calculation(expression, lookup);
+  Calculation calculation(expression, lookup, lookup);
   const Value value = calculation.result();
   if (!value.number || !std::isfinite(*value.number)) calculation.fail("is no number");
   return *value.number;
 }
 
-bool truth_of_expression(const std::string& expression, const NameLookup& lookup) {
-  Calculation calculation(expression, lookup);
+bool truth_of_expression(const std::string& expression, const NameLookup& lookup,
+                         const NameLookup& shown) {
+  Calculation calculation(expression, lookup, shown);
   const Value value = calculation.result();
   if (!value.number) calculation.fail("is neither true nor false");
   return *value.number != 0;

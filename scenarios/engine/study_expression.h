@@ -20,6 +20,8 @@ using NameLookup = std::function<std::string(const std::string& name)>;
 
 /// Throw ConfigError, without a place, for what cannot be read or has no such value.
 double number_of_expression(const std::string& expression, const NameLookup& lookup);
-bool truth_of_expression(const std::string& expression, const NameLookup& lookup);
+/// `shown`: the same as people see it, perhaps with fewer digits; a number is equal to either.
+bool truth_of_expression(const std::string& expression, const NameLookup& lookup,
+                         const NameLookup& shown);
 
 }  // namespace rnicsim

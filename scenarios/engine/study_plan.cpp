@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <sstream>
 
 #include "scenarios/engine/scenario_checks.h"
 #include "scenarios/engine/study_expression.h"
@@ -41,13 +44,39 @@ std::string last_word(const std::string& path) {
   }
 }
 
-/// The shortened texts, unless two of them are the same.
+/// Of the values that are the same as one before them, if only written in another unit, that one's
+/// index; of the others their own.
+std::vector<std::size_t> first_of_same(const std::vector<std::string>& labels) {
+  std::map<std::string, std::size_t> texts;
+  std::map<double, std::size_t> numbers;
+  std::vector<std::size_t> first;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::optional<double> number = number_of_text(labels[i]);
+    first.push_back(number ? numbers.emplace(*number, i).first->second
+                           : texts.emplace(labels[i], i).first->second);
+  }
+  return first;
+}
+
+/// Word by word: whatever `path` names, `later` names too.
+bool covers(const std::string& later, const std::string& path) {
+  std::istringstream words(later);
+  std::istringstream covered(path);
+  std::string word;
+  std::string other;
+  while (std::getline(words, word, '.'))
+    if (!std::getline(covered, other, '.') || (word != "*" && word != other)) return false;
+  return !std::getline(covered, other, '.');
+}
+
+/// The shortened texts, unless two that differ would be the same.
 std::vector<std::string> shown_for(const std::vector<std::string>& labels) {
   std::vector<std::string> shown;
   shown.reserve(labels.size());
   for (const std::string& label : labels) shown.push_back(short_text(label));
-  const std::set<std::string> different(shown.begin(), shown.end());
-  return different.size() == labels.size() ? shown : labels;
+  const std::set<std::string> different(labels.begin(), labels.end());
+  const std::set<std::string> shown_different(shown.begin(), shown.end());
+  return different.size() == shown_different.size() ? shown : labels;
 }
 
 class Planner {
@@ -64,6 +93,7 @@ class Planner {
       refuse_axis(spec.axis, path, "zip");
       made.positions = zipped(spec.zip, join_path(path, "zip"));
     }
+    refuse_same_positions(made.positions, first, path);
     for (std::size_t a = first; a < axes_.size(); ++a) {
       made.name += (made.name.empty() ? "" : "+") + axes_[a].name;
       made.axes.push_back(a);
@@ -79,6 +109,43 @@ class Planner {
   void refuse_axis(const AxisSpec& axis, const std::string& path, const char* instead) const {
     if (!is_empty(axis))
       fail(path, fmt::format("has \"{}\" and is an axis itself; choose one", instead));
+  }
+
+  /// Positions of the axes from `first` on.
+  void refuse_same_positions(const Positions& positions, std::size_t first,
+                             const std::string& path) const {
+    std::vector<std::vector<std::size_t>> same;
+    for (std::size_t a = first; a < axes_.size(); ++a)
+      same.push_back(first_of_same(axes_[a].labels));
+    std::map<std::vector<std::size_t>, std::size_t> seen;
+    for (std::size_t p = 0; p < positions.size(); ++p) {
+      std::vector<std::size_t> values = positions[p];
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = same[i][values[i]];
+      const auto [before, is_new] = seen.emplace(values, p);
+      if (is_new) continue;
+      const std::string one = text_of(positions[before->second], first);
+      const std::string other = text_of(positions[p], first);
+      fail(path, one == other ? fmt::format("has the value {} twice", in_quotes(one))
+                              : fmt::format("has the same value twice: {} and {}", in_quotes(one),
+                                            in_quotes(other)));
+    }
+  }
+
+  std::string text_of(const std::vector<std::size_t>& values, std::size_t first) const {
+    std::string text;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      text += (i == 0 ? "" : " / ") + axes_[first + i].labels[values[i]];
+    return text;
+  }
+
+  /// Axes before this one of which nothing would be left.
+  void refuse_covered(const StudyAxis& axis, const std::string& place) const {
+    for (const StudyAxis& other : axes_)
+      for (const std::string& path : other.paths)
+        for (const std::string& later : axis.paths)
+          if (covers(later, path))
+            fail(place, fmt::format("sets {} again, which is axis {}", in_quotes(path),
+                                    in_quotes(other.name)));
   }
 
   Positions zipped(const std::vector<ZippedSpec>& parts, const std::string& path) {
@@ -134,12 +201,8 @@ class Planner {
     made.values = values_of(spec, path);
     if (!spec.presets.empty())
       for (std::string& target : made.paths) target += ".preset";
-    for (const JsonNode& value : made.values) {
-      made.labels.push_back(label_of(value));
-      const auto first = std::find(made.labels.begin(), made.labels.end(), made.labels.back());
-      if (first + 1 != made.labels.end())
-        fail(path, "has the value " + in_quotes(made.labels.back()) + " twice");
-    }
+    refuse_covered(made, path);
+    for (const JsonNode& value : made.values) made.labels.push_back(label_of(value));
     made.shown = shown_for(made.labels);
     Positions positions;
     for (std::size_t i = 0; i < made.values.size(); ++i) positions.push_back({i});
@@ -281,11 +344,10 @@ std::vector<JsonNode> StudyPlan::changes(const StudyPoint& point) const {
   return changes;
 }
 
-std::string StudyPlan::text_at(const StudyPoint& point, const std::string& name) const {
-  if (name == kRepeat) return std::to_string(point.repeat);
+std::size_t StudyPlan::axis_called(const std::string& name) const {
   std::vector<std::string> known{kRepeat};
   for (std::size_t a = 0; a < axes_.size(); ++a) {
-    if (axes_[a].name == name) return label(point, a);
+    if (axes_[a].name == name) return a;
     known.push_back(axes_[a].name);
   }
   ConfigError::Detail detail;
@@ -299,12 +361,14 @@ std::vector<std::size_t> StudyPlan::matching(const std::string& filter) const {
   std::vector<std::size_t> indices;
   for (std::size_t index = 0; index < size(); ++index) {
     const StudyPoint at = point(index);
-    const auto matches = [&] {
-      return truth_of_expression(filter,
-                                 [&](const std::string& name) { return text_at(at, name); });
+    const auto exact = [&](const std::string& name) {
+      return name == kRepeat ? std::to_string(at.repeat) : label(at, axis_called(name));
+    };
+    const auto rounded = [&](const std::string& name) {
+      return name == kRepeat ? std::to_string(at.repeat) : shown(at, axis_called(name));
     };
     try {
-      if (filter.empty() || matches()) indices.push_back(index);
+      if (filter.empty() || truth_of_expression(filter, exact, rounded)) indices.push_back(index);
     } catch (const ConfigError& error) {
       ConfigError::Detail detail = error.detail();
       detail.file = "--filter";

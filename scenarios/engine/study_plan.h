@@ -20,7 +20,7 @@ struct StudyAxis {
   std::string name;
   std::vector<std::string> paths;
   std::vector<JsonNode> values;
-  std::vector<std::string> labels;  ///< the same as texts, all different
+  std::vector<std::string> labels;  ///< the same as texts; all different except in a zip
   std::vector<std::string> shown;   ///< the same for people: long fractions are shortened
 };
 
@@ -58,14 +58,16 @@ class StudyPlan {
   std::vector<JsonNode> changes(const StudyPoint& point) const;
 
   /// Indices of the points for which the expression over axes' names (and "repeat") holds; all for
-  /// an empty one. Throws ConfigError that names --filter.
+  /// an empty one. A number is the axis's value if it is shown like that. Throws ConfigError that
+  /// names --filter.
   std::vector<std::size_t> matching(const std::string& filter) const;
 
  private:
   void check_columns(const JsonNode& document) const;
   /// Which of the axis's values the point has.
   std::size_t value_at(const StudyPoint& point, std::size_t axis) const;
-  std::string text_at(const StudyPoint& point, const std::string& name) const;
+  /// Throws ConfigError that names --filter for one that is no axis.
+  std::size_t axis_called(const std::string& name) const;
 
   StudySpec spec_;
   std::vector<StudyAxis> axes_;

@@ -12,6 +12,8 @@
 namespace rnicsim {
 namespace {
 
+constexpr double kMostExact = 9007199254740991;  // whole numbers above it are not all there
+
 enum class Kind : std::uint8_t {
   kWhole,
   kReal,
@@ -95,6 +97,15 @@ Number end_of(const JsonNode& node, const char* key) {
   return number;
 }
 
+void check_exact(Kind kind, double value, const JsonNode& node, const char* key) {
+  if (kind == Kind::kReal || std::abs(value) <= kMostExact) return;
+  const std::string most = fmt::format("{:.0f}", kMostExact);
+  const std::string expected = kind == Kind::kWhole
+                                   ? fmt::format("a number from -{0} to {0}", most)
+                                   : fmt::format("no more than {} of the base unit", most);
+  throw error_at(node, key, expected, node.found_text());
+}
+
 /// The ends in what both are written in.
 struct Ends {
   explicit Ends(const RangeEnds& ends) {
@@ -107,6 +118,8 @@ struct Ends {
     if (bare) kind = std::max(first.kind, last.kind);
     if (!bare && first.kind != last.kind)
       throw error_at(ends.to, "to", "a value of the kind of \"from\"", ends.to.found_text());
+    check_exact(kind, from, ends.from, "from");
+    check_exact(kind, to, ends.to, "to");
     if (from == to) throw error_at(ends.to, "to", "another value than \"from\"", "the same");
   }
   double from;

@@ -24,7 +24,8 @@ struct RangeEnds {
 /// `count` values from one end to the other, both included, at even distances or in even ratios.
 /// Quantities and whole numbers are rounded to whole ones; what is then the same stands once. Other
 /// numbers are written so that they read back as the same.
-/// Throws ConfigError without a path. REQUIRES: count is at least 2.
+/// Throws ConfigError without a path, also for whole ends so large that not all below them are
+/// known exactly. REQUIRES: count is at least 2.
 std::vector<JsonNode> linear_range(const RangeEnds& ends, std::size_t count);
 std::vector<JsonNode> logarithmic_range(const RangeEnds& ends, std::size_t count);
 /// How many values make `per_decade` steps of every factor of ten, one at least.

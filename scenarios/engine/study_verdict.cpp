@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "scenarios/engine/study_dimension.h"
+#include "scenarios/engine/study_offers.h"
 #include "scenarios/engine/study_sentences.h"
 #include "scenarios/engine/study_statistics.h"
 
@@ -15,19 +17,34 @@ namespace {
 using Positions = std::vector<std::size_t>;
 
 std::vector<StudyCell> cells_of(const StudyResult& result, std::size_t metric) {
-  std::map<Positions, std::vector<double>> values;
-  std::map<Positions, std::optional<double>> costs;
+  std::map<Positions, StudyCell> cells;
   for (const StudyRow& row : result.rows) {
     const std::optional<double>& value = row.values[metric];
     if (!value || !std::isfinite(*value)) continue;
-    values[row.point.positions].push_back(*value);
-    costs[row.point.positions] = row.cost;
+    StudyCell& cell = cells[row.point.positions];
+    cell.cost = row.cost;
+    cell.values.resize(result.plan.spec().repeats);
+    cell.values[row.point.repeat] = *value;
   }
-  std::vector<StudyCell> cells;
-  cells.reserve(values.size());
-  for (const auto& [positions, of] : values)
-    cells.push_back({positions, of.size(), mean_of(of), half_width_of(of), costs[positions]});
-  return cells;
+  std::vector<StudyCell> made;
+  made.reserve(cells.size());
+  for (auto& [positions, cell] : cells) {
+    std::vector<double> values;
+    for (const std::optional<double>& value : cell.values)
+      if (value) values.push_back(*value);
+    cell.positions = positions;
+    cell.runs = values.size();
+    cell.mean = mean_of(values);
+    cell.half_width = half_width_of(values);
+    made.push_back(std::move(cell));
+  }
+  return made;
+}
+
+std::size_t combinations_of(const std::vector<DimensionVerdict>& dimensions) {
+  std::size_t number = 1;
+  for (const DimensionVerdict& dimension : dimensions) number *= dimension.order.size();
+  return number;
 }
 
 std::vector<std::size_t> ranking_of(const std::vector<DimensionVerdict>& dimensions) {
@@ -39,27 +56,22 @@ std::vector<std::size_t> ranking_of(const std::vector<DimensionVerdict>& dimensi
   return ranking;
 }
 
-std::vector<std::size_t> pareto_of(const std::vector<StudyCell>& cells, StudyAim aim) {
-  if (aim == StudyAim::kNone) return {};
+std::vector<std::size_t> pareto_of(const std::vector<StudyOffer>& offers, StudyAim aim) {
   const double sign = aim == StudyAim::kMore ? 1 : -1;
   std::vector<std::size_t> by_cost;
-  for (std::size_t c = 0; c < cells.size(); ++c)
-    if (cells[c].cost) by_cost.push_back(c);
+  for (std::size_t o = 0; o < offers.size(); ++o) by_cost.push_back(o);
   std::stable_sort(by_cost.begin(), by_cost.end(), [&](std::size_t a, std::size_t b) {
-    if (*cells[a].cost != *cells[b].cost) return *cells[a].cost < *cells[b].cost;
-    return sign * cells[a].mean > sign * cells[b].mean;
+    if (offers[a].cost != offers[b].cost) return offers[a].cost < offers[b].cost;
+    return sign * offers[a].mean > sign * offers[b].mean;
   });
   std::vector<std::size_t> front;
-  for (const std::size_t c : by_cost)
-    if (front.empty() || sign * cells[c].mean > sign * cells[front.back()].mean) front.push_back(c);
+  for (const std::size_t o : by_cost)
+    if (front.empty() || sign * offers[o].mean > sign * offers[front.back()].mean)
+      front.push_back(o);
   return front;
 }
 
 }  // namespace
-
-std::optional<double> judged_gain(const DimensionVerdict& dimension, const StudyStep& step) {
-  return dimension.scale == StepScale::kDoubling ? step.per_doubling : step.gain;
-}
 
 std::vector<MetricVerdict> verdict_of(const StudyResult& result) {
   std::vector<MetricVerdict> verdicts;
@@ -67,6 +79,7 @@ std::vector<MetricVerdict> verdict_of(const StudyResult& result) {
     const StudyMetricSpec& spec = result.metrics[m].spec;
     MetricVerdict& verdict = verdicts.emplace_back();
     verdict.metric = spec.name;
+    verdict.unit = result.metrics[m].unit;
     verdict.aim = spec.better;
     verdict.cells = cells_of(result, m);
     verdict.runs = result.rows.size();
@@ -75,7 +88,11 @@ std::vector<MetricVerdict> verdict_of(const StudyResult& result) {
     for (std::size_t d = 0; d < result.plan.dimensions().size(); ++d)
       verdict.dimensions.push_back(judge_dimension(result.plan, d, spec.better, verdict.cells));
     verdict.ranking = ranking_of(verdict.dimensions);
-    verdict.pareto = pareto_of(verdict.cells, spec.better);
+    verdict.crossed = combinations_of(verdict.dimensions);
+    if (spec.better != StudyAim::kNone) {
+      find_offers(verdict);
+      verdict.pareto = pareto_of(verdict.offers, spec.better);
+    }
     verdict.sentences = sentences_of(verdict, result.plan);
   }
   return verdicts;

@@ -21,7 +21,7 @@ std::string lookup(const std::string& name) {
 }
 
 double number(const std::string& text) { return number_of_expression(text, lookup); }
-bool holds(const std::string& text) { return truth_of_expression(text, lookup); }
+bool holds(const std::string& text) { return truth_of_expression(text, lookup, lookup); }
 std::string failure(const std::string& text) {
   try {
     number(text);

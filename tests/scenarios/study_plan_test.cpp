@@ -108,6 +108,56 @@ TEST_CASE("A filter chooses points by what their axes say") {
   CHECK_THROWS_WITH(made.matching("a ="), "--filter: \"a =\": ends too early");
 }
 
+TEST_CASE("A filter names a value as it is shown, too") {
+  const StudyPlan made = plan(R"({"path": "p", "linear": {"from": 0.1, "to": 0.5, "steps": 5}})");
+  REQUIRE(made.label(made.point(2), 0) == "0.30000000000000004");
+  REQUIRE(made.shown(made.point(2), 0) == "0.3");
+  for (const char* filter : {"p = 0.3", "p = '0.3'", "0.3 == p", "p = 0.30000000000000004"})
+    CHECK(made.matching(filter) == std::vector<std::size_t>{2});
+  CHECK(made.matching("p != 0.3") == std::vector<std::size_t>{0, 1, 3, 4});
+  CHECK(made.matching("p <= 0.3") == std::vector<std::size_t>{0, 1, 2});
+  CHECK(made.matching("p > 0.3") == std::vector<std::size_t>{3, 4});
+  const StudyPlan close =
+      plan(R"({"path": "p", "linear": {"from": 1.0000001, "to": 1.0000003, "steps": 2}})");
+  CHECK(close.matching("p = 1").empty());
+  CHECK(close.matching("p = 1.0000003") == std::vector<std::size_t>{1});
+}
+
+TEST_CASE("A zip may repeat a value, but no position") {
+  const StudyPlan made =
+      plan(R"({"zip": [{"path": "g", "values": [3, 3, 4]}, {"path": "l", "values": [8, 16, 8]}]})");
+  CHECK(changes(made) == Texts{"g=3 l=8", "g=3 l=16", "g=4 l=8"});
+  CHECK(made.matching("g = 3") == std::vector<std::size_t>{0, 1});
+  CHECK(made.position_label(0, 1) == "3 / 16");
+  CHECK(plan(R"({"zip": [{"path": "g", "values": [0.30000000000000004, 0.30000000000000004]},
+                         {"path": "l", "values": [1, 2]}]})")
+            .position_label(0, 1) == "0.3 / 2");
+  CHECK(failure(R"({"zip": [{"path": "g", "values": [3, 4, 3]},
+                            {"path": "l", "values": ["1 KiB", "1 KiB", "1024 B"]}]})") ==
+        "s.json:1: axes.0: has the same value twice: \"3 / 1 KiB\" and \"3 / 1024 B\"");
+}
+
+TEST_CASE("An axis that a later one would overwrite is refused") {
+  constexpr const char* kPages = R"({"path": "hosts.0.memory.page_size", "values": [1, 2]})";
+  const auto with = [&](const std::string& path) {
+    return std::string(kPages) + R"(,{"name": "q", "path": ")" + path + R"(", "values": [3, 4]})";
+  };
+  const std::string refused =
+      "s.json:1: axes.1: sets \"hosts.0.memory.page_size\" again, which is axis \"page_size\"";
+  CHECK(failure(with("hosts.0.memory.page_size")) == refused);
+  CHECK(failure(with("hosts.*.memory.page_size")) == refused);
+  CHECK(failure(with("hosts.0.memory.*")) == refused);
+  CHECK(failure(with("hosts.1.memory.page_size")) == "no error");
+  CHECK(failure(with("hosts.*.memory.page")) == "no error");
+  CHECK(failure(with("hosts.*.memory")) == "no error");
+  // Other hosts keep what the first says.
+  CHECK(failure(R"({"name": "all", "path": "hosts.*.tags", "values": [1, 2]},
+                   {"path": "hosts.0.tags", "values": [3, 4]})") == "no error");
+  CHECK(failure(R"({"zip": [{"path": "a", "values": [1, 2]}, )"
+                R"({"name": "b", "path": "a", "values": [3, 4]}]})") ==
+        "s.json:1: axes.0.zip.1: sets \"a\" again, which is axis \"a\"");
+}
+
 TEST_CASE("What makes no study is refused where it stands") {
   CHECK(failure(R"({"path": "a"})") ==
         "s.json:1: axes.0: needs one of \"values\", \"linear\", \"log\" and \"presets\"");
@@ -115,6 +165,8 @@ TEST_CASE("What makes no study is refused where it stands") {
   CHECK(failure(R"({"path": "a", "values": []})") == "s.json:1: axes.0.values: is empty");
   CHECK(failure(R"({"path": "a", "values": [1, 2, 1]})") ==
         "s.json:1: axes.0: has the value \"1\" twice");
+  CHECK(failure(R"({"path": "a", "values": ["1 KiB", "2 KiB", "1024 B"]})") ==
+        "s.json:1: axes.0: has the same value twice: \"1 KiB\" and \"1024 B\"");
   CHECK(failure(std::string(kA) + ',' + kA) ==
         "s.json:1: axes.1: two axes are called \"a\"; give one a \"name\"");
   CHECK(failure(R"({"zip": [{"path": "a", "values": [1, 2]}, {"path": "b", "values": [3]}]})") ==

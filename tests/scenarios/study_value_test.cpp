@@ -76,6 +76,21 @@ TEST_CASE("A range refuses ends that do not go together") {
         "s.json:1: from: expected more than 0, found 0");
 }
 
+TEST_CASE("A range has no whole ends that a fraction's digits cannot hold") {
+  CHECK(texts(linear_range(ends("9007199254740990", "9007199254740991"), 2)) ==
+        Texts{"9007199254740990", "9007199254740991"});
+  CHECK(failure([] { linear_range(ends("200", "18446744073709551615"), 3); }) ==
+        "s.json:1: to: expected a number from -9007199254740991 to 9007199254740991, found "
+        "18446744073709551615");
+  CHECK(failure([] { linear_range(ends("-9007199254740993", "1"), 3); }) ==
+        "s.json:1: from: expected a number from -9007199254740991 to 9007199254740991, found "
+        "-9007199254740993");
+  CHECK(failure([] { logarithmic_range(ends("\"1 B\"", "\"8388608 GiB\""), 3); }) ==
+        "s.json:1: to: expected no more than 9007199254740991 of the base unit, found \"8388608 "
+        "GiB\"");
+  CHECK(texts(linear_range(ends("1e20", "3e20"), 3)) == Texts{"1e+20", "2e+20", "3e+20"});
+}
+
 TEST_CASE("Texts are compared by what they say in base units") {
   CHECK(number_of_text("2.5") == 2.5);
   CHECK(number_of_text("4 KiB") == 4096.0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/engine/study_verdict.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -72,20 +73,20 @@ TEST_CASE("Of a curve that saturates, the knee and where more stops to help are 
   const MetricVerdict verdict = verdict_of(study(kEntries, "more", saturating)).at(0);
   const DimensionVerdict& entries = verdict.dimensions.at(0);
   CHECK(entries.scale == StepScale::kDoubling);
-  CHECK(*entries.steps[0].gain == Approx(0.9));
-  CHECK(*entries.steps[1].gain == Approx(9.0 / 190));
-  CHECK(*entries.steps[1].per_doubling == Approx(9.0 / 190));
+  CHECK(entries.steps[0].mean->gain == Approx(0.9));
+  CHECK(entries.steps[1].mean->gain == Approx(9.0 / 190));
+  CHECK(*entries.steps[1].mean->per_doubling == Approx(9.0 / 190));
   CHECK(entries.knee == 1U);
   CHECK(entries.enough == 1U);
   CHECK(entries.best == 3U);
   CHECK(verdict.sentences ==
         Texts{"Past entries = 32, more improves speed by less than 5 % per doubling; the knee is "
-              "at 32."});
+              "at 32; all steps from 32 to 128, the best, together make it 5.3 % higher."});
 }
 
 TEST_CASE("Of a metric of which less is better a fall is the gain, and is called a fall") {
   const MetricVerdict verdict = along(kDoublings, "less", {400, 200, 100, 50});
-  CHECK(*verdict.dimensions[0].steps[2].gain == Approx(0.5));
+  CHECK(verdict.dimensions[0].steps[2].mean->gain == Approx(0.5));
   CHECK_FALSE(verdict.dimensions[0].enough.has_value());
   CHECK(verdict.sentences.at(0) ==
         "speed still improves at the end of entries: the last step, from 64 to 128, makes it 50 % "
@@ -101,8 +102,8 @@ TEST_CASE("Of a metric of which less is better a fall is the gain, and is called
 TEST_CASE("A fall to 0 is called so, and nothing is left to gain past it") {
   const MetricVerdict verdict = along(kDoublings, "less", {400, 0, 0, 0});
   const DimensionVerdict& entries = verdict.dimensions[0];
-  CHECK(*entries.steps[0].gain == 1);
-  CHECK(*entries.steps[1].gain == 0);
+  CHECK(entries.steps[0].mean->gain == 1);
+  CHECK(entries.steps[1].mean->gain == 0);
   CHECK(entries.enough == 1U);
   CHECK(entries.knee == 1U);
   CHECK(verdict.sentences.at(0) ==
@@ -116,9 +117,9 @@ TEST_CASE("A fall to 0 is called so, and nothing is left to gain past it") {
 
 TEST_CASE("A step from 0 gains more than any threshold, or loses more") {
   const MetricVerdict rising = along(kDoublings, "more", {0, 0, 0, 5});
-  CHECK(*rising.dimensions[0].steps[0].gain == 0);
-  CHECK(std::isinf(*rising.dimensions[0].steps[2].gain));
-  CHECK(std::isinf(*rising.dimensions[0].steps[2].per_doubling));
+  CHECK(rising.dimensions[0].steps[0].mean->gain == 0);
+  CHECK(std::isinf(rising.dimensions[0].steps[2].mean->gain));
+  CHECK(std::isinf(*rising.dimensions[0].steps[2].mean->per_doubling));
   CHECK(rising.sentences.at(0) ==
         "speed still improves at the end of entries: the last step, from 64 to 128, raises it from "
         "0.");
@@ -141,8 +142,8 @@ TEST_CASE("What more buys is told per doubling, however finely the axis is divid
   const MetricVerdict coarse = along("[1, 4, 16]", "more", root({1, 4, 16}));
   for (const MetricVerdict* verdict : {&fine, &coarse})
     for (const StudyStep& step : verdict->dimensions[0].steps)
-      CHECK(*step.per_doubling == Approx(std::pow(2, 0.1) - 1));
-  CHECK(*fine.dimensions[0].steps[0].gain < kWorthwhileGain);
+      CHECK(*step.mean->per_doubling == Approx(std::pow(2, 0.1) - 1));
+  CHECK(fine.dimensions[0].steps[0].mean->gain < kWorthwhileGain);
   CHECK_FALSE(fine.dimensions[0].enough.has_value());
   CHECK(coarse.sentences.at(0) ==
         "speed still improves at the end of entries: the last step, from 4 to 16, makes it 15 % "
@@ -177,7 +178,7 @@ TEST_CASE("Small gains that add up are not called no difference") {
 TEST_CASE("Where values are not all above 0 steps are judged by themselves, and it is said") {
   const MetricVerdict verdict = along("[\"0 us\", \"4 us\", \"64 us\"]", "more", {100, 120, 122});
   CHECK(verdict.dimensions[0].scale == StepScale::kStep);
-  CHECK_FALSE(verdict.dimensions[0].steps[0].per_doubling.has_value());
+  CHECK_FALSE(verdict.dimensions[0].steps[0].mean->per_doubling.has_value());
   CHECK(verdict.dimensions[0].enough == 1U);
   CHECK(verdict.sentences.at(0) ==
         "Past entries = 4 us, more improves speed by less than 5 % per step; the knee is at 4 us.");
@@ -233,7 +234,8 @@ TEST_CASE("Where no step helps, the sentence says so, and what gets worse") {
   CHECK(verdict.dimensions[0].enough == 0U);
   CHECK(verdict.sentences.at(0) ==
         "Nowhere does more entries improve speed by 5 % per doubling; but the step from 64 to 128 "
-        "makes it 50 % lower; it is best at 32.");
+        "makes it 50 % lower; from 32, the best, to 128 it goes from 101 b/s to 50 b/s, 50 % "
+        "lower.");
 }
 
 TEST_CASE("Dimensions are ranked by the share of the variance that they explain") {
@@ -245,9 +247,10 @@ TEST_CASE("Dimensions are ranked by the share of the variance that they explain"
   CHECK(verdict.ranking == std::vector<std::size_t>{1, 0});
   CHECK(verdict.dimensions[0].effect == Approx(1.25 / 626.25));
   CHECK(verdict.dimensions[1].effect == Approx(625 / 626.25));
-  CHECK(verdict.sentences.at(1) ==
-        "speed is best with nic = new: 1.49 times as high as with old; nic has no order, "
-        "and so no knee.");
+  CHECK(
+      verdict.sentences.at(1) ==
+      "speed is on average best with nic = new: 1.49 times as high as with old; nic has no order, "
+      "and so no knee.");
   CHECK(verdict.sentences.at(2) ==
         "What speed depends on: nic (100 % of its variance), entries (0.2 % of its variance).");
 }
@@ -298,7 +301,7 @@ TEST_CASE("A point without a value leaves a gap, and other lines still tell the 
   const MetricVerdict verdict = verdict_of(result).at(0);
   CHECK(verdict.cells.size() == 7);
   CHECK(verdict.dimensions[0].comparable);
-  CHECK(*verdict.dimensions[0].steps[0].gain == Approx(0.9));
+  CHECK(verdict.dimensions[0].steps[0].mean->gain == Approx(0.9));
   CHECK(verdict.dimensions[0].enough == 1U);
   CHECK(verdict.sentences.back() == "1 of 8 runs have no value of speed.");
 }
@@ -313,8 +316,8 @@ TEST_CASE("Means of different points are not compared: there is no knee, and it 
   const DimensionVerdict& entries = verdict.dimensions[0];
   CHECK_FALSE(entries.comparable);
   CHECK_FALSE(entries.knee.has_value());
-  CHECK(*entries.steps[0].gain == Approx(0.9));
-  CHECK(*entries.steps[2].gain == Approx(1.0 / 199));
+  CHECK(entries.steps[0].mean->gain == Approx(0.9));
+  CHECK(entries.steps[2].mean->gain == Approx(1.0 / 199));
   CHECK(entries.enough == 1U);
   CHECK(verdict.sentences.at(0) ==
         "Past entries = 32, more improves speed by less than 5 % per doubling.");
@@ -337,8 +340,8 @@ TEST_CASE("Positions that a filter leaves out do not spoil the verdict on the ot
   const DimensionVerdict entries = verdict_of(result).at(0).dimensions[0];
   CHECK(entries.comparable);
   CHECK(entries.order == std::vector<std::size_t>{0, 2, 3});
-  CHECK(*entries.steps[0].gain == Approx(0.99));
-  CHECK(*entries.steps[0].per_doubling == Approx(std::sqrt(1.99) - 1));
+  CHECK(entries.steps[0].mean->gain == Approx(0.99));
+  CHECK(*entries.steps[0].mean->per_doubling == Approx(std::sqrt(1.99) - 1));
   CHECK(entries.enough == 2U);
 }
 
@@ -349,8 +352,8 @@ TEST_CASE("Where only some lines leave 0, a step's gain is that of all lines tog
   };
   const std::string axes = std::string(kEntries) + ',' + kNic;
   const DimensionVerdict entries = verdict_of(study(axes, "more", value)).at(0).dimensions[0];
-  CHECK(*entries.steps[0].gain == Approx(0.1));
-  CHECK(*entries.steps[1].gain == 0);
+  CHECK(entries.steps[0].mean->gain == Approx(0.1));
+  CHECK(entries.steps[1].mean->gain == 0);
 }
 
 TEST_CASE("A metric without any value says so") {
@@ -399,4 +402,229 @@ TEST_CASE("Few runs make wide intervals and one makes none") {
   CHECK_FALSE(half_width_of({5}).has_value());
   CHECK(*half_width_of({0, 2}) == Approx(12.706));
   CHECK(*half_width_of({3, 3, 3}) == 0);
+}
+
+namespace {
+
+constexpr const char* kTwoLatencies =
+    R"({"name": "latency", "path": "l", "values": ["25 ns", "2 us"]})";
+
+/// Of four entries with two latencies, and with each a metric with those values.
+MetricVerdict on_lines(const std::string& better, const std::vector<double>& first,
+                       const std::vector<double>& second) {
+  const auto value = [&](const std::vector<std::size_t>& at, std::uint32_t) {
+    return (at[1] == 0 ? first : second)[at[0]];
+  };
+  return verdict_of(study(std::string(kEntries) + ',' + kTwoLatencies, better, value)).at(0);
+}
+
+}  // namespace
+
+TEST_CASE("What differs from line to line is called an average, with its range") {
+  const MetricVerdict verdict = on_lines("more", {100, 100, 100, 100}, {50, 60, 70, 133});
+  const StudyStep& last = verdict.dimensions[0].steps[2];
+  CHECK(last.mean->gain == Approx(0.45));
+  CHECK(last.least->gain == 0);
+  CHECK(last.most->gain == Approx(0.9));
+  CHECK(verdict.dimensions[0].lines[last.most->line].at[1] == 1);
+  CHECK(verdict.sentences.at(0) ==
+        "speed still improves at the end of entries: the last step, from 64 to 128, on average "
+        "makes it 45 % higher (0 % to 90 %, by latency).");
+  CHECK(on_lines("more", {100, 100, 100, 100}, {0, 0, 0, 10}).sentences.at(0) ==
+        "speed still improves at the end of entries: the last step, from 64 to 128, on average "
+        "makes it 10 % higher (no change to a rise from 0, by latency).");
+  CHECK(on_lines("less", {100, 100, 100, 110}, {50, 50, 50, 10}).sentences.at(0) ==
+        "speed still improves at the end of entries: the last step, from 64 to 128, on average "
+        "makes it 35 % lower (10 % higher to 80 % lower, by latency); but with latency 25 ns the "
+        "step from 64 to 128 makes it 10 % higher.");
+}
+
+TEST_CASE("More is said to be useless only past where it is so on every line") {
+  const MetricVerdict verdict = on_lines("more", {100, 100, 100, 100}, {100, 120, 128, 129});
+  CHECK(verdict.dimensions[0].enough == 1U);
+  CHECK(verdict.dimensions[0].enough_everywhere == 2U);
+  CHECK(verdict.sentences.at(0) ==
+        "Past entries = 64, more improves speed by less than 5 % per doubling; on average that "
+        "holds past 32 already, but with latency 2 us the step from 32 to 64 makes it 6.7 % "
+        "higher; the knee of the average is at 32.");
+  CHECK(on_lines("more", {100, 100, 100, 100}, {100, 107, 108, 109}).sentences.at(0) ==
+        "Past entries = 32, more improves speed by less than 5 % per doubling; on average that "
+        "holds everywhere already, but with latency 2 us the step from 16 to 32 makes it 7 % "
+        "higher.");
+  const MetricVerdict late = on_lines("more", {100, 100, 100, 100}, {100, 120, 121, 130});
+  CHECK_FALSE(late.dimensions[0].enough_everywhere.has_value());
+  CHECK(late.sentences.at(0) ==
+        "speed still improves at the end of entries with latency 2 us: the last step, from 64 to "
+        "128, makes it 7.4 % higher; on average more improves it by less than 5 % per doubling "
+        "past 32; the knee of the average is at 32.");
+}
+
+TEST_CASE("What the means hide on single lines is told") {
+  CHECK(on_lines("more", {100, 104, 104, 104}, {100, 100, 100, 92}).sentences.at(0) ==
+        "Nowhere does more entries improve speed by 5 % per doubling; but with latency 2 us the "
+        "step from 64 to 128 makes it 8 % lower.");
+  // Up on one line, down on the other.
+  CHECK(on_lines("more", {100, 100, 100, 104}, {100, 100, 100, 96}).sentences.at(0) ==
+        "Nowhere does more entries improve speed by 5 % per doubling.");
+  const auto value = [](const std::vector<std::size_t>& at, std::uint32_t) {
+    constexpr double kValues[2][2] = {{100, 150}, {100, 90}};
+    return kValues[at[1]][at[0]];
+  };
+  CHECK(verdict_of(study(std::string(kNic) + ',' + kTwoLatencies, "more", value))
+            .at(0)
+            .sentences.at(0) ==
+        "speed is on average best with nic = new: 1.2 times as high as with old; but with latency "
+        "2 us it is better with old; nic has no order, and so no knee.");
+}
+
+TEST_CASE("Small losses that add up are told") {
+  CHECK(said(kDoublings, "more", {100, 98, 95, 92}) ==
+        "Nowhere does more entries improve speed by 5 % per doubling; from 16, the best, to 128 it "
+        "goes from 100 b/s to 92 b/s, 8 % lower.");
+  CHECK(said(kDoublings, "less", {100, 103, 106, 109}) ==
+        "Nowhere does more entries improve speed by 5 % per doubling; from 16, the best, to 128 it "
+        "goes from 100 b/s to 109 b/s, 9 % higher.");
+  CHECK(said(kDoublings, "more", {100, 96, 96, 96}) ==
+        "Nowhere does more entries improve speed by 5 % per doubling.");
+}
+
+TEST_CASE("The Pareto front is over what costs something, of means over the rest") {
+  // The cost is of the entries: at 25 ns they are no use, at 2 us they are.
+  const auto value = [](const std::vector<std::size_t>& at, std::uint32_t) {
+    constexpr double kSlow[] = {10, 20, 15, 40};
+    return at[1] == 0 ? 100 : kSlow[at[0]];
+  };
+  const std::string cost = R"("cost": {"name": "SRAM", "unit": "B", "expression": "1"},)";
+  StudyResult result = study(std::string(kEntries) + ',' + kTwoLatencies, "more", value, cost);
+  const MetricVerdict verdict = verdict_of(result).at(0);
+  CHECK(verdict.paid == std::vector<std::size_t>{0});
+  REQUIRE(verdict.offers.size() == 4);
+  CHECK(verdict.offers[1].at == std::vector<std::size_t>{1});
+  CHECK(verdict.offers[1].mean == 60);
+  CHECK(verdict.offers[1].cost == 200);
+  CHECK(verdict.pareto == std::vector<std::size_t>{0, 1, 3});
+  CHECK(verdict.sentences.back() ==
+        "On the Pareto front of speed, averaged over latency, against SRAM are 3 of 4 settings: "
+        "100 B (entries 16); 200 B (entries 32); 400 B (entries 128).");
+  // Without one value, only the other latency is complete.
+  result.rows[0].values[0].reset();
+  const MetricVerdict less = verdict_of(result).at(0);
+  CHECK(less.offers[1].mean == 20);
+  CHECK(
+      less.sentences.back() ==
+      "On the Pareto front of speed, averaged over 1 of 2 settings of latency (those with a value "
+      "everywhere), against SRAM are 3 of 4 points: 100 B (entries 16); 200 B (entries 32); "
+      "400 B (entries 128).");
+  result.rows[3].values[0].reset();
+  CHECK(verdict_of(result).at(0).offers.empty());
+  CHECK(verdict_of(result).at(0).sentences.back() ==
+        "There is no Pareto front of speed against SRAM: no setting of latency has a value at "
+        "every entries.");
+}
+
+TEST_CASE("Where nothing changes the cost there is nothing to weigh against it") {
+  StudyResult result = study(kEntries, "more", saturating,
+                             R"("cost": {"name": "SRAM", "unit": "B", "expression": "1"},)");
+  for (StudyRow& row : result.rows) row.cost = 7;
+  const MetricVerdict verdict = verdict_of(result).at(0);
+  CHECK(verdict.pareto.empty());
+  CHECK(verdict.sentences.back() == "SRAM is the same at every point.");
+}
+
+TEST_CASE("A step's gain has the interval of its repeats, seed by seed, and may be noise") {
+  // Seeds move all alike: the means are wide and the steps are sharp, until the last.
+  const auto value = [](const std::vector<std::size_t>& at, std::uint32_t repeat) {
+    constexpr double kLast[] = {30, -10, 10};
+    return 100.0 * static_cast<double>(1 + at[0]) + 20.0 * repeat +
+           (at[0] == 3 ? kLast[repeat] : 0);
+  };
+  const MetricVerdict verdict = verdict_of(study(kEntries, "more", value, "\"repeats\": 3,")).at(0);
+  const std::vector<StudyStep>& steps = verdict.dimensions[0].steps;
+  CHECK(steps[0].mean->gain == Approx(100.0 / 120));
+  CHECK(*steps[0].mean->half_width == Approx(0).margin(1e-12));
+  CHECK_FALSE(steps[0].mean->is_noise());
+  CHECK(steps[2].mean->gain == Approx(110.0 / 320));
+  CHECK(*steps[2].mean->half_width == Approx(4.303 * 20 / std::sqrt(3.0) / 320));
+  const auto noisy = [](const std::vector<std::size_t>& at, std::uint32_t repeat) {
+    return at[0] < 3 ? 100.0 * static_cast<double>(1 + at[0]) : 380.0 + 60.0 * (repeat - 1.0);
+  };
+  const MetricVerdict noise = verdict_of(study(kEntries, "more", noisy, "\"repeats\": 3,")).at(0);
+  CHECK(noise.dimensions[0].steps[2].mean->is_noise());
+  CHECK(noise.sentences.at(0) ==
+        "speed still improves at the end of entries: the last step, from 64 to 128, makes it 27 % "
+        "higher, within the noise of the seeds.");
+  CHECK(noise.sentences.back() ==
+        "Other seeds might turn 1 of 3 steps round: their gains are within the noise.");
+}
+
+TEST_CASE("A repeat that lacks an end does not count for a step's interval") {
+  const auto value = [](const std::vector<std::size_t>& at, std::uint32_t repeat) {
+    return 100.0 * static_cast<double>(1 + at[0]) + repeat;
+  };
+  StudyResult result = study(kEntries, "more", value, "\"repeats\": 2,");
+  result.rows[0].values[0].reset();
+  const MetricVerdict verdict = verdict_of(result).at(0);
+  CHECK_FALSE(verdict.dimensions[0].steps[0].mean->half_width.has_value());
+  CHECK(verdict.dimensions[0].steps[1].mean->half_width.has_value());
+  CHECK(verdict.sentences.back() ==
+        "Each mean's own 95 % confidence interval reaches at most 3.2 % to either side; 1 has "
+        "none.");
+}
+
+TEST_CASE("A mean of 0 has an interval as others do") {
+  const auto value = [](const std::vector<std::size_t>& at, std::uint32_t repeat) {
+    return at[0] == 0 ? 0.0 : 100.0 + repeat;
+  };
+  CHECK(verdict_of(study(kEntries, "more", value, "\"repeats\": 2,")).at(0).sentences.back() ==
+        "Each mean's own 95 % confidence interval reaches at most 6.3 % to either side.");
+}
+
+TEST_CASE("A doubling of a zip is one of the axis that orders it") {
+  const std::string zip = R"({"zip": [{"name": "nic", "path": "n", "values": ["a", "b"]},
+                                      {"name": "payload", "path": "p", "values": [128, 512]}]})";
+  const auto value = [](const std::vector<std::size_t>& at, std::uint32_t) {
+    return at[0] == 0 ? 100.0 : 144.0;
+  };
+  const MetricVerdict verdict = verdict_of(study(zip, "more", value)).at(0);
+  CHECK(verdict.dimensions[0].along == "payload");
+  CHECK(verdict.sentences.at(0) ==
+        "speed still improves at the end of nic+payload: the last step, from a / 128 to b / 512, "
+        "makes it 44 % higher, which is 20 % higher per doubling of payload.");
+}
+
+TEST_CASE("Axes that go together are not ranked") {
+  StudyResult result = study(
+      std::string(kEntries) + ',' + kNic, "more",
+      [](const auto& at, std::uint32_t repeat) { return (at[1] + 1.0) * saturating(at, repeat); });
+  const std::vector<StudyRow> all = result.rows;
+  result.rows = {all[0], all[3]};
+  const std::vector<std::string> told = verdict_of(result).at(0).sentences;
+  CHECK(told.back() ==
+        "Only 2 of 4 combinations of the axes have a value: which axis speed depends on most is "
+        "not to be told from them.");
+  CHECK(std::none_of(told.begin(), told.end(), [](const std::string& text) {
+    return text.find("of its variance") != std::string::npos;
+  }));
+}
+
+TEST_CASE("A range of gains names the axes that its ends differ in, and no other") {
+  const auto value = [](const std::vector<std::size_t>& at, std::uint32_t) {
+    constexpr double kSlow[] = {100, 100, 100, 190};
+    return at[1] == 0 ? 100.0 : kSlow[at[0]];
+  };
+  const std::string axes = std::string(kEntries) + ',' + kTwoLatencies + ',' + kNic;
+  const std::vector<std::string> told = verdict_of(study(axes, "more", value)).at(0).sentences;
+  CHECK(told.at(0) ==
+        "speed still improves at the end of entries: the last step, from 64 to 128, on average "
+        "makes it 45 % higher (0 % to 90 %, by latency).");
+  CHECK(told.at(2) == "nic makes no difference to speed.");
+}
+
+TEST_CASE("Small differences between choices are told in percent") {
+  CHECK(said(R"(["a", "b"])", "more", {100, 102}) ==
+        "speed is best with entries = b: 2 % higher than with a; entries has no order, and so no "
+        "knee.");
+  CHECK(said(R"(["a", "b"])", "less", {100, 102}) ==
+        "speed is best with entries = a; with b it is 2 % higher; entries has no order, and so no "
+        "knee.");
 }

@@ -14,13 +14,19 @@ using namespace rnicsim;
 
 namespace {
 
-/// Own number and count, in an environment that says this and nothing else of launchers.
-std::pair<std::size_t, std::size_t> ranks_in(const std::map<std::string, std::string>& variables) {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
-                           "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"})
+/// In an environment that says this and nothing else of launchers.
+Ranks all_in(const std::map<std::string, std::string>& variables) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE",
+                           "PMI_RANK", "PMI_SIZE", "PMI_JOBID", "SLURM_PROCID", "SLURM_NTASKS",
+                           "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"})
     unsetenv(name);
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-  const Ranks ranks = ranks_of_launcher();
+  return ranks_of_launcher();
+}
+
+/// Own number and count.
+std::pair<std::size_t, std::size_t> ranks_in(const std::map<std::string, std::string>& variables) {
+  const Ranks ranks = all_in(variables);
   return {ranks.own, ranks.count};
 }
 
@@ -56,6 +62,20 @@ TEST_CASE(
   under_mpirun["OMPI_COMM_WORLD_RANK"] = "2";
   under_mpirun["OMPI_COMM_WORLD_SIZE"] = "4";
   CHECK(ranks_in(under_mpirun) == Pair{2, 4});
+}
+
+TEST_CASE("Processes that were started together have the same name of their job") {
+  const std::map<std::string, std::string> mpi{{"OMPI_COMM_WORLD_RANK", "2"},
+                                               {"OMPI_COMM_WORLD_SIZE", "4"}};
+  CHECK(all_in(mpi).job.empty());
+  auto named = mpi;
+  named["PMIX_NAMESPACE"] = "1845755905";
+  CHECK(all_in(named).job == "1845755905");
+  std::map<std::string, std::string> slurm{
+      {"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}, {"SLURM_JOB_ID", "71"}, {"SLURM_STEP_ID", "2"}};
+  CHECK(all_in(slurm).job == "71.2");
+  slurm["SLURM_RESTART_COUNT"] = "1";
+  CHECK(all_in(slurm).job == "71.2.1");
 }
 
 TEST_CASE("An environment that makes no sense is refused") {

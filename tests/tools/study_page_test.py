@@ -84,9 +84,10 @@ class Page(headless.PageTest):
             self.assertGreater(min(size["width"], size["height"]), 50)
         pareto = self.canvas("goodput against slots")
         front = self.chart(pareto, "chart.data.datasets[0].data.map(point => point.x)")
-        self.assertEqual(front, [cell["cost"] for cell in
-                                 (self.document["verdict"][0]["cells"][c]
-                                  for c in self.document["verdict"][0]["pareto"])])
+        goodput = self.document["verdict"][0]
+        self.assertEqual(front, [goodput["offers"][o]["cost"] for o in goodput["pareto"]])
+        self.assertEqual([goodput["dimensions"][d]["name"] for d in goodput["paid"]],
+                         ["queue_depth"])
 
     def test_an_axis_that_descends_in_the_file_is_drawn_from_the_least_on(self):
         canvas = self.canvas("goodput over size")
@@ -115,12 +116,13 @@ class Page(headless.PageTest):
 
     def test_each_step_has_its_gain_and_that_of_a_doubling(self):
         size = self.document["verdict"][0]["dimensions"][0]
+        heads = [head.text for head in self.all(".steps")[0].find_elements(By.TAG_NAME, "th")]
+        self.assertEqual(heads, ["", "step", "gain", "least", "most", "per doubling"])
         first = self.all(".steps tbody tr")[0]
         cells = [cell.text for cell in first.find_elements(By.TAG_NAME, "td")]
         self.assertEqual(cells[:2], ["size", "64 B → 256 B"])
-        for text, gain in zip(cells[2:], (size["steps"][0]["gain"],
-                                          size["steps"][0]["per_doubling"])):
-            self.assertEqual(float(text.strip("+ %")), float(f"{100 * gain:.3g}"))
+        for text, name in zip(cells[2:], ("gain", "least", "most", "per_doubling"), strict=True):
+            self.assertEqual(float(text.strip("+ %")), float(f"{100 * size['steps'][0][name]:.3g}"))
         self.assertEqual(first.get_attribute("class"), "worth")
 
     def test_a_point_tells_its_value(self):
@@ -129,11 +131,11 @@ class Page(headless.PageTest):
         title, line = self.tooltip_of(canvas, 0, 3)
         self.assertEqual(title, "4 KiB")
         self.assertRegex(line, r"^queue_depth 1: [\d.]+ Gb/s$")
-        front = self.document["verdict"][0]["pareto"]
-        cell = self.document["verdict"][0]["cells"][front[0]]
+        verdict = self.document["verdict"][0]
+        depth = verdict["offers"][verdict["pareto"][0]]["at"][0]
         told, = self.tooltip_of(self.canvas("goodput against slots"), 0, 0)
-        self.assertTrue(told.startswith(", ".join(
-            f"{name} {value}" for name, value in cell["axes"].items())), told)
+        self.assertTrue(told.startswith(
+            f"queue_depth {verdict['dimensions'][1]['labels'][depth]}: "), told)
 
     def test_a_drag_zooms_and_a_double_click_comes_back(self):
         canvas = self.canvas("goodput over size")

@@ -31,7 +31,7 @@ StudyResult example() {
     StudyRow row;
     row.point = result.plan.point(i);
     row.key = "key" + std::to_string(i);
-    row.cost = 100;
+    row.cost = i < 2 ? 100 : 200;
     row.values = {1e9 * static_cast<double>(i + 1)};
     result.rows.push_back(row);
   }
@@ -52,8 +52,8 @@ TEST_CASE("The CSV of a study has a line for each point, a failed one too") {
         "size,nic,repeat,SRAM,speed,error\n"
         "1 KiB,\"a,b\",0,100,1000000000,\n"
         "1 KiB,c,0,100,2000000000,\n"
-        "2 KiB,\"a,b\",0,100,3000000000,\n"
-        "2 KiB,c,0,100,,\"deadlock at \"\"A\"\": </script>\"\n");
+        "2 KiB,\"a,b\",0,200,3000000000,\n"
+        "2 KiB,c,0,200,,\"deadlock at \"\"A\"\": </script>\"\n");
 }
 
 TEST_CASE("The document of a study names its axes, metrics and points") {
@@ -82,9 +82,17 @@ TEST_CASE("The verdict stands in the document in numbers and in sentences") {
                                             {"to", 1},
                                             {"gain", 2},
                                             {"per_doubling", 2},
+                                            {"half_width", nullptr},
+                                            {"least", 2},
+                                            {"most", 2},
                                             {"from_zero", false}}));
   CHECK(verdict["cells"].size() == 3);
-  CHECK(verdict["pareto"] == nlohmann::json::array({2}));
+  CHECK(size["along"] == "size");
+  CHECK(size["enough_everywhere"].is_null());
+  CHECK(verdict["combinations"] == 4);
+  CHECK(verdict["paid"] == nlohmann::json::array({0}));
+  CHECK(verdict["offers"][1] == nlohmann::json({{"at", {1}}, {"mean", 3e9}, {"cost", 200}}));
+  CHECK(verdict["pareto"] == nlohmann::json::array({0, 1}));
   CHECK(verdict["sentences"].size() == 5);
 }
 
@@ -104,6 +112,9 @@ TEST_CASE("A gain from 0 is no number, and the document says why") {
                         {"to", 1},
                         {"gain", nullptr},
                         {"per_doubling", nullptr},
+                        {"half_width", nullptr},
+                        {"least", nullptr},
+                        {"most", nullptr},
                         {"from_zero", true}}));
 }
 

@@ -5,6 +5,7 @@ point is simulated once, a process that dies leaves its points to the others, an
 the bytes of one process."""
 import ctypes
 import errno
+import json
 import os
 import pathlib
 import platform
@@ -16,7 +17,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from sanitizer_notes import said
-from study_case import (LONG, STUDY, StudyCase, children_of, state_of, stop_a_worker_of,
+from study_case import (LONG, RESULTS, STUDY, StudyCase, children_of, state_of, stop_a_worker_of,
                         stop_workers_of)
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -130,6 +131,14 @@ class MpiRun(StudyCase):
         self.assertEqual(self.locks(), [])
         self.assert_as_by_one_process()
 
+    def test_another_makes_the_results_if_the_first_rank_dies_before_it_comes(self):
+        die = '[ "$OMPI_COMM_WORLD_RANK" = 0 ] && kill -9 $$; exec "$@"'
+        mpirun = self.mpirun("--enable-recovery", "sh", "-c", die, "sh", arguments=("--json",))
+        out, err = mpirun.communicate(timeout=300)
+        self.assertEqual(mpirun.returncode, 0, err)
+        self.assertEqual(len(json.loads(out)["points"]), 8)
+        self.assert_as_by_one_process()
+
     # mpirun wakes what stands still before it ends it, and gives it a second meanwhile.
     AT_ONCE = ("--mca", "odls_base_sigkill_timeout", "0")
 
@@ -158,23 +167,26 @@ class MpiRun(StudyCase):
 class Ranks(StudyCase):
     """Processes with the environment of mpirun."""
 
-    def start(self, rank, count, *options):
+    def start(self, rank, count, *options, job=""):
         environment = dict(os.environ, OMPI_COMM_WORLD_RANK=str(rank),
-                           OMPI_COMM_WORLD_SIZE=str(count))
+                           OMPI_COMM_WORLD_SIZE=str(count), PMIX_NAMESPACE=job)
         return subprocess.Popen(self.command("-q", *options), env=environment,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def end(self, rank, status=0, err=""):
+    def end(self, rank, status=0, err="", result=""):
         out, found = rank.communicate(timeout=300)
-        self.assertEqual((rank.returncode, out), (status, ""), found)
+        self.assertEqual((rank.returncode, out), (status, result), found)
         self.assertRegex(said(found), f"^{err}$")
 
     def test_no_two_ranks_simulate_the_same_point(self):
         self.study(set=LONG)
         written = WrittenFiles(self.root / "out/points")
-        ranks = [self.start(rank, 4) for rank in range(4)]
-        workers = stop_workers_of([rank.pid for rank in ranks])
-        held = [name for name in self.locks() if len(name) > len("first.lock")]
+        ranks = []
+        workers = []
+        for number in range(4):
+            ranks.append(self.start(number, 4))
+            workers.append(stop_a_worker_of(ranks[-1].pid))
+        held = [name for name in self.locks() if len(name) == len(".lock") + 32]
         for worker in workers:
             os.kill(worker, signal.SIGCONT)
         for rank in ranks:
@@ -189,12 +201,15 @@ class Ranks(StudyCase):
         return (fr"study: point {index} \(page_size {page_size}\): the simulation died of signal 9 "
                 r"\(Killed\); perhaps there was not enough memory\n")
 
-    def fail_both(self):
-        """Both points of a study: each is tried twice."""
+    BOTH_FAILED = failure(0, "4 KiB") + failure(1, "2 MiB")
+
+    def fail_both(self, *options):
+        """Both points of a study, in a run to which the first process does not come: each is tried
+        twice."""
         self.study(set={**LONG, "workload.w0.count": 20000}, axes=[STUDY["axes"][1]])
-        rank = self.start(1, 2)
+        rank = self.start(1, 2, *options)
         self.kill_workers(rank, 4)
-        self.end(rank)
+        self.end(rank, 1, self.BOTH_FAILED)
         self.assertEqual(len(self.failed()), 2)
 
     @staticmethod
@@ -207,10 +222,41 @@ class Ranks(StudyCase):
                 if '"error":"the simulation died' in path.read_text()]
 
     def test_a_point_that_failed_is_not_simulated_again_in_the_same_run(self):
-        self.fail_both()
+        self.fail_both("--resume")
         before = self.points()
-        self.end(self.start(0, 2), 1, self.failure(0, "4 KiB") + self.failure(1, "2 MiB"))
+        self.end(self.start(0, 2, "--resume"))
+        self.assertEqual((self.points(), self.locks()), (before, []))
+
+    def test_a_point_that_failed_is_simulated_again_only_if_the_next_run_resumes(self):
+        self.fail_both("--resume")
+        before = self.points()
+        self.end(self.start(1, 2), 1, self.BOTH_FAILED)  # it came to the last run: this is another
         self.assertEqual(self.points(), before)
+        self.end(self.start(0, 2, "--resume", job="another"))
+        self.assertEqual(self.failed(), [])
+        self.assert_as_by_one_process()
+
+    def test_one_makes_the_results_if_the_first_does_not_come(self):
+        ranks = [self.start(number, 3, "--json") for number in (1, 2)]
+        outputs = sorted(rank.communicate(timeout=300) for rank in ranks)
+        self.assertEqual([rank.returncode for rank in ranks], [0, 0])
+        result = (self.root / "out/results.json").read_text()
+        self.assertEqual(outputs, [("", ""), (result, "")])
+        self.assert_as_by_one_process()
+
+    def test_a_first_that_comes_when_another_has_made_the_results_makes_none(self):
+        (self.root / "out/points").mkdir(parents=True)
+        (self.root / "out/points/first.lock").touch()  # a run that was killed left it
+        rank = self.start(1, 2, "--json", "--resume")
+        out, err = rank.communicate(timeout=300)
+        self.assertEqual((rank.returncode, said(err)), (0, ""))
+        self.assertEqual(len(json.loads(out)["points"]), 8)
+        made = {name: (self.root / "out" / name).stat().st_mtime_ns for name in RESULTS}
+        self.end(self.start(0, 2, "--json", "--resume"))
+        self.assertEqual({name: (self.root / "out" / name).stat().st_mtime_ns for name in RESULTS},
+                         made)
+        self.assertEqual(self.locks(), [])
+        self.end(self.start(0, 2, "--json"), result=out)  # the next run
 
     def test_a_run_that_resumes_tries_what_failed_again_but_not_what_it_saw_fail(self):
         self.fail_both()

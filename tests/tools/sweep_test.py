@@ -8,7 +8,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -45,14 +44,17 @@ class Sweep(StudyCase):
         self.assertAlmostEqual(float(row["goodput"]), metrics["workload.w0.goodput"]["value"])
 
     def interrupt_after(self, count, *options):
-        """Starts a sweep, interrupts it once so many points are there, and gives its end."""
+        """Starts a sweep, interrupts it while it simulates the point after so many, and gives its
+        end."""
         process = subprocess.Popen(self.command("--jobs", "1", *options), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, text=True)
-        points = self.root / "out/points"
-        deadline = time.monotonic() + 120
-        while len(list(points.glob("*.json"))) < count and process.poll() is None:
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.002)
+        while True:
+            worker = stop_a_worker_of(process.pid)
+            there = len(self.points())
+            if there >= count:
+                break
+            os.kill(worker, signal.SIGCONT)
+            self.wait_for(lambda: len(self.points()) > there)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
         return process.returncode, said(err)
@@ -106,7 +108,9 @@ class Sweep(StudyCase):
         self.assertEqual(status, 2)
         self.assertRegex(err, r"^\S+/out/points: 4 of 8 results are not there yet\n$")
         self.assertEqual(self.good("--shard", "2/2"),
-                         "4 points simulated, 4 were there already\n")
+                         "4 points simulated, 0 were there already\n")
+        self.assertEqual(self.good("--shard", "2/2"),
+                         "0 points simulated, 4 were there already\n")
         self.good("--merge")
         self.good("--jobs", "4", out="whole")
         self.assert_same_results("out", "whole")
@@ -205,6 +209,14 @@ class Sweep(StudyCase):
         self.assertEqual([bool(row["error"]) for row in rows], [False, True, False])
         self.assertEqual(rows[1]["goodput"], "")
         self.assertNotEqual(rows[2]["goodput"], "")
+
+    def test_points_that_all_fail_for_reasons_of_their_own_are_rows(self):
+        self.study(axes=[{"path": "workload.w0.size", "values": ["-1 B", "many"]}])
+        status, out, err = self.sweep()
+        self.assertEqual((status, len(err.splitlines())), (1, 2), err)
+        self.assertIn("2 points, 2 of which failed\n", out)
+        self.assertIn('found "-1 B"', self.rows()[0]["error"])
+        self.assertIn('found "many"', self.rows()[1]["error"])
 
     def test_a_point_that_comes_to_no_proper_end_has_no_values(self):
         self.study(axes=[{"path": "stop_at", "values": ["3 us", "1 s"]}])

@@ -89,20 +89,26 @@ Json points_to_json(const StudyResult& result) {
   return list;
 }
 
+Json gain_to_json(const std::optional<StepGain>& gain) {
+  return gain && std::isfinite(gain->gain) ? number_to_json(gain->gain) : Json();
+}
+
 Json step_to_json(const StudyStep& step) {
-  const bool from_zero = step.gain && std::isinf(*step.gain);
-  const auto finite = [&](const std::optional<double>& gain) {
-    return from_zero ? Json() : optional(gain);
-  };
+  const bool from_zero = step.mean && std::isinf(step.mean->gain);
+  const bool finite = step.mean && !from_zero;
   return {{"from", step.from},
           {"to", step.to},
-          {"gain", finite(step.gain)},
-          {"per_doubling", finite(step.per_doubling)},
+          {"gain", gain_to_json(step.mean)},
+          {"per_doubling", finite ? optional(step.mean->per_doubling) : Json()},
+          {"half_width", finite ? optional(step.mean->half_width) : Json()},
+          {"least", gain_to_json(step.least)},
+          {"most", gain_to_json(step.most)},
           {"from_zero", from_zero}};
 }
 
 Json dimension_to_json(const DimensionVerdict& dimension) {
   Json json = {{"name", dimension.name},
+               {"along", dimension.along},
                {"labels", dimension.labels},
                {"scale", word_of(dimension.scale)},
                {"order", dimension.order},
@@ -111,6 +117,7 @@ Json dimension_to_json(const DimensionVerdict& dimension) {
                {"steps", Json::array()},
                {"best", optional(dimension.best)},
                {"enough", optional(dimension.enough)},
+               {"enough_everywhere", optional(dimension.enough_everywhere)},
                {"knee", optional(dimension.knee)},
                {"effect", number_to_json(dimension.effect)}};
   for (const StudyStep& step : dimension.steps) json["steps"].push_back(step_to_json(step));
@@ -128,9 +135,15 @@ Json cell_to_json(const StudyCell& cell, const StudyPlan& plan) {
 }
 
 Json verdict_to_json(const MetricVerdict& verdict, const StudyPlan& plan) {
-  Json json = {{"metric", verdict.metric},    {"sentences", verdict.sentences},
-               {"ranking", verdict.ranking},  {"pareto", verdict.pareto},
-               {"dimensions", Json::array()}, {"cells", Json::array()}};
+  Json json = {{"metric", verdict.metric},   {"sentences", verdict.sentences},
+               {"ranking", verdict.ranking}, {"combinations", verdict.crossed},
+               {"paid", verdict.paid},       {"offers", Json::array()},
+               {"pareto", verdict.pareto},   {"dimensions", Json::array()},
+               {"cells", Json::array()}};
+  for (const StudyOffer& offer : verdict.offers)
+    json["offers"].push_back({{"at", offer.at},
+                              {"mean", number_to_json(offer.mean)},
+                              {"cost", number_to_json(offer.cost)}});
   for (const DimensionVerdict& dimension : verdict.dimensions)
     json["dimensions"].push_back(dimension_to_json(dimension));
   for (const StudyCell& cell : verdict.cells) json["cells"].push_back(cell_to_json(cell, plan));

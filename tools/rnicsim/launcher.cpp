@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
@@ -18,11 +19,14 @@ namespace {
 struct Launcher {
   const char* own;
   const char* count;
+  std::array<const char*, 3> job;  ///< some may be missing
 };
 
-constexpr Launcher kMpi[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                             {"PMI_RANK", "PMI_SIZE"}};
-constexpr Launcher kSlurm = {"SLURM_PROCID", "SLURM_NTASKS"};
+constexpr Launcher kMpi[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"PMIX_NAMESPACE", nullptr, nullptr}},
+    {"PMI_RANK", "PMI_SIZE", {"PMI_JOBID", nullptr, nullptr}}};
+constexpr Launcher kSlurm = {
+    "SLURM_PROCID", "SLURM_NTASKS", {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}};
 // Steps that srun did not start have numbers from here on: a batch script, an interactive shell.
 constexpr std::uint64_t kSpecialSlurmSteps = 0xfffffff0;
 
@@ -39,11 +43,20 @@ bool is_slurm_step() {
   return step != nullptr && number_in(step).value_or(kSpecialSlurmSteps) < kSpecialSlurmSteps;
 }
 
+std::string job_of(const Launcher& launcher) {
+  std::string job;
+  for (const char* name : launcher.job) {
+    const char* value = name == nullptr ? nullptr : std::getenv(name);
+    if (value != nullptr) job.append(job.empty() ? "" : ".").append(value);
+  }
+  return job;
+}
+
 std::optional<Ranks> ranks_of(const Launcher& launcher) {
   const char* own = std::getenv(launcher.own);
   const char* count = std::getenv(launcher.count);
   if (own == nullptr || count == nullptr) return std::nullopt;
-  const Ranks ranks{number_in(own).value_or(0), number_in(count).value_or(0)};
+  Ranks ranks{number_in(own).value_or(0), number_in(count).value_or(0), job_of(launcher)};
   if (number_in(own) && ranks.own < ranks.count) return ranks;
   ConfigError::Detail detail;
   detail.file = fmt::format("{} and {} of the environment", launcher.own, launcher.count);

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 namespace rnicsim {
 
 struct Ranks {
   std::size_t own = 0;
   std::size_t count = 1;
+  std::string job = {};  ///< what the launcher calls them together; it may call others so later
 };
 
 /// One alone where there is no launcher; nor does a batch job count as one, whose script Slurm

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +18,7 @@
 #include <string_view>
 
 #include "model/config_error.h"
+#include "scenarios/engine/content_hash.h"
 #include "scenarios/engine/run_json.h"
 #include "tools/rnicsim/output_file.h"
 
@@ -35,6 +38,8 @@ constexpr std::string_view kError = "\"error\":";
 constexpr std::string_view kEnd = "}\n";
 
 constexpr const char* kFirst = "first";  // no key is like it
+constexpr const char* kEnded = "ended";
+constexpr unsigned kRetryMicroseconds = 10'000;
 
 std::string content_of(std::ifstream in) { return {std::istreambuf_iterator<char>(in), {}}; }
 
@@ -99,19 +104,71 @@ PointClaim::~PointClaim() {
   close(descriptor_);
 }
 
-RunMembership::RunMembership(std::string file)
-    : file_(std::move(file)), descriptor_(open_lock(file_, O_CREAT)) {
+RunMembership::RunMembership(std::string file, const Ranks& ranks)
+    : file_(std::move(file)), own_(ranks.own), count_(ranks.count) {
+  while (!join()) {
+    close(descriptor_);
+    usleep(kRetryMicroseconds);
+  }
+}
+
+bool RunMembership::join() {
+  descriptor_ = open_lock(file_, O_CREAT);
   is_first_ = lock(descriptor_, file_, LOCK_EX | LOCK_NB);
   if (!is_first_) lock(descriptor_, file_, LOCK_SH);
+  if (is_deleted(descriptor_)) return false;
+  const Story before = story();
+  const bool came_before = before.came.count(own_) != 0;
+  // Who let this one in has died at once, or a run before is just being left.
+  if (!is_first_ && (before.came.empty() || (before.has_ended && came_before))) return false;
+  is_late_ = before.has_ended && !came_before;
+  // Else what stands there is of a run before.
+  const bool begins = is_first_ && !is_late_;
+  if ((begins && ftruncate(descriptor_, 0) != 0) || !note(std::to_string(own_)))
+    throw unusable(file_, fmt::format("cannot be written: {}", std::strerror(errno)));
+  return true;
 }
 
 RunMembership::~RunMembership() {
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) unlink(file_.c_str());  // the last to leave
+  const bool is_last = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+  if (is_last) {
+    const Story all = story();
+    if (!all.has_ended || all.came.size() >= count_) unlink(file_.c_str());
+  }
   flock(descriptor_, LOCK_UN);
   close(descriptor_);
 }
 
 void RunMembership::let_others_in() const { lock(descriptor_, file_, LOCK_SH); }
+
+bool RunMembership::has_ended() const { return story().has_ended; }
+
+void RunMembership::end() const noexcept {
+  if (!note(kEnded)) std::perror(file_.c_str());
+}
+
+/// A line for each who came, and one for the end. Opened by name each time: that is when a network
+/// file system looks for what others have written.
+RunMembership::Story RunMembership::story() const {
+  Story story;
+  std::ifstream in(file_);
+  for (std::string line; std::getline(in, line);) {
+    std::size_t number = 0;
+    const char* end = line.data() + line.size();
+    const auto read = std::from_chars(line.data(), end, number);
+    if (read.ec == std::errc() && read.ptr == end) story.came.insert(number);
+    if (line == kEnded) story.has_ended = true;
+  }
+  return story;
+}
+
+bool RunMembership::note(const std::string& line) const {
+  const int descriptor = open(file_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const std::string text = line + '\n';
+  const bool written = write(descriptor, text.data(), text.size()) >= 0;
+  return close(descriptor) == 0 && written;
+}
 
 PointStore::PointStore(const std::string& folder)
     : folder_((fs::path(folder) / "points").string()) {}
@@ -171,17 +228,18 @@ std::unique_ptr<PointClaim> PointStore::claim(const std::string& key) const {
 
 std::unique_ptr<PointClaim> PointStore::claim_first() const { return claim(kFirst); }
 
-std::unique_ptr<PointClaim> PointStore::replace_first() const {
-  return claim_file(lock_of(kFirst), 0, false);
-}
-
-bool PointStore::awaits_first() const {
+bool PointStore::has_first() const {
   std::error_code ignored;
   return fs::exists(lock_of(kFirst), ignored);
 }
 
-std::unique_ptr<RunMembership> PointStore::join_run(const std::string& part) const {
-  return std::make_unique<RunMembership>(lock_of("run" + part));
+void PointStore::forget_dead_first() const { claim_file(lock_of(kFirst), 0, false).reset(); }
+
+std::unique_ptr<RunMembership> PointStore::join_run(const std::string& part,
+                                                    const Ranks& ranks) const {
+  std::string name = "run" + part;
+  if (ranks.count > 1) name += '-' + content_hash(fmt::format("{} {}", ranks.count, ranks.job));
+  return std::make_unique<RunMembership>(lock_of(name), ranks);
 }
 
 StudyProgress PointStore::count(

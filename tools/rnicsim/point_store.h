@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
 // The results of a study's points that have been simulated: DIR/points/KEY.json, each there whole
 // or not at all; and what processes that share them tell each other, by locks on files beside
-// them: KEY.lock, who simulates a point; first.lock, whether the first process is still there;
-// run.lock, who takes part.
+// them: KEY.lock, who simulates a point; first.lock, whether the first process, who makes the
+// results, is still there; run.lock (run-JOB.lock of processes that a launcher started), who takes
+// part, and in the file whether a first process has come to its end, and for whom.
 //
 // The system releases the locks of a process that dies. It may leave their files, which mean
-// nothing without a lock. Approximates: where a file system has locks but does not say that a
-// locked file was deleted (NFS may not), two processes may simulate the same point, to the same
-// result.
+// nothing without a lock; except that a run's tells the processes that have not come yet that they
+// are too late, and stays for them. Approximates: where a file system has locks but does not say
+// that a locked file was deleted (NFS may not), two processes may simulate the same point, to the
+// same result.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "scenarios/engine/study_runner.h"
+#include "tools/rnicsim/launcher.h"
 
 namespace rnicsim {
 
@@ -38,18 +42,36 @@ class RunMembership {
  public:
   /// The first to come finds nobody else, and everybody who comes then waits until it has let them
   /// in. Throws ConfigError where there are no locks.
-  explicit RunMembership(std::string file);
+  RunMembership(std::string file, const Ranks& ranks);
   RunMembership(const RunMembership&) = delete;
   RunMembership& operator=(const RunMembership&) = delete;
   ~RunMembership();
 
   bool is_first() const { return is_first_; }
   void let_others_in() const;
+  /// The first process came to its end before this one came.
+  bool is_late() const { return is_late_; }
+  /// The first process has come to its end, well or not.
+  bool has_ended() const;
+  /// That is so now.
+  void end() const noexcept;
 
  private:
+  struct Story {
+    std::set<std::size_t> came;  ///< their numbers
+    bool has_ended = false;
+  };
+  /// False: to be tried again.
+  bool join();
+  Story story() const;
+  bool note(const std::string& line) const;
+
   std::string file_;
-  int descriptor_;
+  std::size_t own_;
+  std::size_t count_;
+  int descriptor_ = -1;
   bool is_first_ = false;
+  bool is_late_ = false;
 };
 
 enum class PointState { kMissing, kFailed, kSimulated };
@@ -76,13 +98,13 @@ class PointStore {
   std::unique_ptr<PointClaim> claim(const std::string& key) const;
   /// The same for being the first process.
   std::unique_ptr<PointClaim> claim_first() const;
-  /// Null: the first process is still there, or has come to its end, or has not begun; else it has
-  /// died, and this one has its place.
-  std::unique_ptr<PointClaim> replace_first() const;
-  /// It has begun and has not come to its end.
-  bool awaits_first() const;
-  /// `part` of the study: those who take part in different ones do not know each other.
-  std::unique_ptr<RunMembership> join_run(const std::string& part) const;
+  /// There is one, or it has died.
+  bool has_first() const;
+  /// As if there had been none, if it has died.
+  void forget_dead_first() const;
+  /// `part` of the study: those who take part in different ones do not know each other, nor do
+  /// those of different jobs.
+  std::unique_ptr<RunMembership> join_run(const std::string& part, const Ranks& ranks) const;
 
  private:
   std::string file_of(const std::string& key) const;

@@ -37,7 +37,8 @@ StudyWork::StudyWork(StudyFile& study, const PointStore& store,
     show("reading the study", i, points.size());
     add_point(points[i]);
   }
-  if (keys_.empty() && first_unreadable_) std::rethrow_exception(first_unreadable_);
+  if (keys_.empty() && errors_.size() == 1) std::rethrow_exception(first_unreadable_);
+  leave_others_share();
 }
 
 void StudyWork::add_point(std::size_t index) {
@@ -49,8 +50,7 @@ void StudyWork::add_point(std::size_t index) {
     row.key = key_of(scenario);
   } catch (const ConfigError& error) {
     if (!first_unreadable_) first_unreadable_ = std::current_exception();
-    if (unreadable_++ % options_.share.count == options_.share.index)
-      collector_.add(std::move(row), {std::nullopt, error.what()});
+    add_unreadable(std::move(row), error.what());
     return;
   }
   if (first_point_of_.emplace(row.key, index).second) keys_.push_back(row.key);
@@ -58,19 +58,39 @@ void StudyWork::add_point(std::size_t index) {
   rows_[row.key].push_back(std::move(row));
 }
 
-void StudyWork::begin(bool tries_failed_again) {
+void StudyWork::add_unreadable(StudyRow row, const std::string& error) {
+  errors_.insert(error);
+  if (unreadable_++ % options_.share.count == options_.share.index)
+    collector_.add(std::move(row), {std::nullopt, error});
+}
+
+void StudyWork::leave_others_share() {
+  std::vector<std::string> share;
+  for (std::size_t i = 0; i < keys_.size(); ++i)
+    if (i % options_.share.count == options_.share.index)
+      share.push_back(keys_[i]);
+    else
+      rows_.erase(keys_[i]);
+  keys_ = std::move(share);
+}
+
+bool StudyWork::begin(bool tries_failed_again) {
   const StudyShare& share = options_.share;
-  run_ =
-      store_.join_run(share.count == 1 ? "" : fmt::format("-{}-{}", share.index + 1, share.count));
+  const std::string part =
+      share.count == 1 ? "" : fmt::format("-{}-{}", share.index + 1, share.count);
+  run_ = store_.join_run(part, options_.ranks);
+  if (run_->is_late()) return false;
   if (run_->is_first()) {
-    for (std::size_t i = share.index; tries_failed_again && i < keys_.size(); i += share.count)
-      if (store_.state_of(keys_[i]) == PointState::kFailed) store_.forget(keys_[i]);
+    store_.forget_dead_first();
+    for (const std::string& key : keys_)
+      if (tries_failed_again && store_.state_of(key) == PointState::kFailed) store_.forget(key);
     run_->let_others_in();
   }
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     show("looking for results", i, keys_.size());
     if (is_settled(keys_[i])) ++kept_;
   }
+  return true;
 }
 
 void StudyWork::simulate() {
@@ -81,8 +101,8 @@ void StudyWork::simulate() {
 /// True: every point of the share has its result.
 bool StudyWork::simulate_unclaimed() {
   std::vector<std::size_t> missing;
-  for (std::size_t i = options_.share.index; i < keys_.size(); i += options_.share.count)
-    if (!is_settled(keys_[i])) missing.push_back(first_point_of_.at(keys_[i]));
+  for (const std::string& key : keys_)
+    if (!is_settled(key)) missing.push_back(first_point_of_.at(key));
   StudyRunnerOptions options;
   options.jobs = options_.jobs;
   options.simulate = simulate_briefly;
@@ -134,7 +154,7 @@ void StudyWork::collect(const std::string& key, const PointOutcome& outcome) {
 std::size_t StudyWork::collect() {
   line_.begin("reading results");
   std::size_t missing = 0;
-  for (std::size_t i = options_.share.index; i < keys_.size(); i += options_.share.count) {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
     const std::string& key = keys_[i];
     if (rows_.at(key).empty()) continue;  // collected
     show("reading results", i, keys_.size());
@@ -164,7 +184,7 @@ void StudyWork::wait_briefly() {
   pollfd signal{signals.descriptor(), POLLIN, 0};
   poll(&signal, 1, kBriefMilliseconds);
   signals.throw_if_signalled();
-  if (options_.is_shared)
+  if (options_.ranks.count > 1)
     show(StudyProgress());
   else if (line_.is_due())
     line_.show("waiting for another process that simulates the rest");
@@ -180,7 +200,7 @@ std::size_t StudyWork::done() const { return progress_of_all().done; }
 void StudyWork::show(const StudyProgress& own) {
   if (!line_.is_due()) return;
   StudyProgress now = own;
-  if (options_.is_shared) {
+  if (options_.ranks.count > 1) {
     now = progress_of_all();
     now.done -= std::min(now.done, kept_);
     now.total = keys_.size() - kept_;

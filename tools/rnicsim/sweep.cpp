@@ -6,6 +6,7 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "scenarios/engine/study_file.h"
 #include "scenarios/engine/study_result.h"
@@ -134,11 +135,40 @@ void simulate_all(StudyWork& work, bool collects) {
   while (collects && work.collect() != 0);
 }
 
-/// Until the first process has come to its end (null), or has died: then its place is this one's.
-std::unique_ptr<PointClaim> wait_for_first(StudyWork& work, const PointStore& store) {
+/// While it lives, this process is the first, who makes the results, and the others wait for it.
+class FirstPlace {
+ public:
+  FirstPlace(const StudyWork& work, std::unique_ptr<PointClaim> claim)
+      : work_(work), claim_(std::move(claim)) {}
+  FirstPlace(const FirstPlace&) = delete;
+  FirstPlace& operator=(const FirstPlace&) = delete;
+  ~FirstPlace() { work_.end_run(); }  // while nobody else can have the place
+
+ private:
+  const StudyWork& work_;
+  std::unique_ptr<PointClaim> claim_;
+};
+
+/// Null: somebody else has it.
+std::unique_ptr<FirstPlace> take_place(const StudyWork& work, const PointStore& store) {
+  std::unique_ptr<PointClaim> claim = store.claim_first();
+  if (claim == nullptr || work.run_has_ended()) return nullptr;
+  return std::make_unique<FirstPlace>(work, std::move(claim));
+}
+
+/// For one that has nothing left to simulate. Null: the first has come to its end. It may have
+/// died, or never have come.
+std::unique_ptr<FirstPlace> wait_for_place(const Ranks& ranks, StudyWork& work,
+                                           const PointStore& store) {
   try {
-    while (store.awaits_first()) {
-      if (std::unique_ptr<PointClaim> place = store.replace_first()) return place;
+    while (!work.run_has_ended()) {
+      const bool had_first = store.has_first();
+      if (std::unique_ptr<FirstPlace> place = take_place(work, store)) {
+        if (had_first)
+          std::cerr << fmt::format("the first process died; process {} makes the results\n",
+                                   ranks.own);
+        return place;
+      }
       work.wait_briefly();
     }
   } catch (const Interrupted&) {
@@ -147,23 +177,15 @@ std::unique_ptr<PointClaim> wait_for_first(StudyWork& work, const PointStore& st
   return nullptr;
 }
 
-struct Place {
-  bool makes_results;
-  std::unique_ptr<PointClaim> claim;  ///< while it lives, the others know that they are made
-};
-
-Place simulate_as_one_of(const Ranks& ranks, StudyWork& work, const PointStore& store) {
-  if (ranks.own == 0) {
-    Place first{true, ranks.count > 1 ? store.claim_first() : nullptr};
-    simulate_all(work, true);
-    return first;
-  }
-  simulate_all(work, false);
-  Place place{false, wait_for_first(work, store)};
-  if (place.claim == nullptr) return place;
-  std::cerr << fmt::format("the first process died; process {} makes the results\n", ranks.own);
-  place.makes_results = true;
-  simulate_all(work, true);
+/// Null: another process makes the results.
+std::unique_ptr<FirstPlace> simulate_as_one_of(const Ranks& ranks, StudyWork& work,
+                                               const PointStore& store) {
+  std::unique_ptr<FirstPlace> place;
+  if (ranks.own == 0) place = take_place(work, store);
+  simulate_all(work, place != nullptr);
+  if (place != nullptr) return place;
+  place = wait_for_place(ranks, work, store);
+  if (place != nullptr) simulate_all(work, true);
   return place;
 }
 
@@ -199,8 +221,8 @@ struct SweepOptions {
     if (is_sharded && merges)
       throw UsageError("--merge goes without --shard, when all shards are there");
     if (is_sharded) work.share = share_of(values["shard"].as<std::string>());
-    work.is_shared = ranks.count > 1;
-    work.jobs = work.is_shared && values.count("jobs") == 0 ? 1 : jobs_of(values);
+    work.ranks = ranks;
+    work.jobs = ranks.count > 1 && values.count("jobs") == 0 ? 1 : jobs_of(values);
   }
 
   bool is_sharded;
@@ -214,10 +236,10 @@ struct SweepOptions {
 /// `report`: how it ended, by the one process that says so.
 int take_part(StudyWork& work, const PointStore& store, const SweepOptions& options,
               const std::function<int()>& report) {
-  work.begin(options.resumes);
-  if (!options.is_sharded) {
-    const Place place = simulate_as_one_of(options.ranks, work, store);
-    return place.makes_results ? report() : kExitGood;
+  if (!work.begin(options.resumes)) return kExitGood;
+  if (!options.is_sharded && options.ranks.count > 1) {
+    const std::unique_ptr<FirstPlace> place = simulate_as_one_of(options.ranks, work, store);
+    return place != nullptr ? report() : kExitGood;
   }
   simulate_all(work, options.ranks.own == 0);
   return options.ranks.own == 0 ? report() : kExitGood;
@@ -231,12 +253,12 @@ int sweep_command(const Arguments& arguments) {
   const DataFolder data = DataFolder::of_this_program();
   const std::string file = file_of_study(only_study(*values), data);
   const SweepOptions options(*values);
-  StudyProgressLine line(!options.is_quiet && options.ranks.own == 0, options.work.is_shared);
+  StudyProgressLine line(!options.is_quiet && options.ranks.own == 0, options.ranks.count > 1);
   StudyFile study(file, data);
   const std::string folder = text_of(*values, "out", study.name() + ".sweep");
   check_output_folder(folder);
   const PointStore store(folder);
-  const bool joins = options.is_sharded || options.work.is_shared;
+  const bool joins = options.is_sharded || options.ranks.count > 1;
   if (!joins && !options.merges && !options.resumes) refuse_used_folder(store);
   const std::vector<std::size_t> points = study.plan().matching(text_of(*values, "filter", ""));
   if (points.empty()) throw UsageError("--filter: it holds for no point");
