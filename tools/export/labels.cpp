@@ -208,13 +208,12 @@ constexpr Named kPageWords[] = {
     {"over_time", {"Over time", "時間変化"}},
     {"over_time_help",
      {"Of each group the signals that rose highest, of what congestion control allows those that "
-      "fell lowest; the search finds the others. A frame or transfer counts when its link takes "
-      "it, "
-      "so short intervals may show more than the link's rate. Dragging over a chart zooms in time, "
+      "fell lowest; the search finds the others. A transfer over PCIe counts at once, so "
+      "short intervals may show more than the link's rate. Dragging over a chart zooms in time, "
       "a double click shows all of it again.",
       "各グループで最も大きくなった信号（輻輳制御の上限は最も下がったもの）を表示。ほかの信号は検索"
-      "で選択。フレームや転送は回線が受け取った時点で数えるため、短い区間では回線速度を超えて見える"
-      "ことがある。グラフ上のドラッグで時間方向に拡大、ダブルクリックで全体に戻る。"}},
+      "で選択。PCIe の転送は一度に数えるため、短い区間では回線速度を超えて見えることがある。"
+      "グラフ上のドラッグで時間方向に拡大、ダブルクリックで全体に戻る。"}},
     {"over_time_throughput", {"Throughput of ports", "ポートのスループット"}},
     {"over_time_congestion",
      {"Lowest rates that congestion control allows", "輻輳制御が許す最低レート"}},
