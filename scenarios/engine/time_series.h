@@ -9,9 +9,9 @@
 // rises add up. So a run of any length has some hundreds of samples.
 //
 // Approximates: a level that rises and falls between two looks is not seen; its metric
-// `occupancy.max` has the true maximum. A PCIe transfer, and a frame where it is received, counts as
-// a whole: an interval shorter than one (4 KiB take a 100 Gb/s link 333 ns) may show more than the
-// link carries.
+// `occupancy.max` has the true maximum. A PCIe transfer, and a frame where it is received, counts
+// as a whole: an interval shorter than one (4 KiB take a 100 Gb/s link 333 ns) may show more than
+// the link carries.
 #pragma once
 
 #include <cstdint>

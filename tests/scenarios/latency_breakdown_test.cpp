@@ -168,7 +168,8 @@ TEST_CASE("where that port has much more to send, its senders are paused, and th
   CHECK(run.latency.messages == 32);
 }
 
-TEST_CASE("where the receiver's PCIe cannot keep up, packets wait in its NIC, which is not at fault") {
+TEST_CASE(
+    "where the receiver's PCIe cannot keep up, packets wait in its NIC, which is not at fault") {
   const Broken run(text_of_scenario("pcie_bottleneck"));
   CHECK(run.most() == "rx_queue");
   CHECK(run.stage(Stage::kRxQueue).share > 0.5);

@@ -9,7 +9,8 @@
 
 namespace rnicsim {
 
-/// The page with everything in its place: PAGE_STYLE, and PAGE_SCRIPTS before the page's own script.
+/// The page with everything in its place: PAGE_STYLE, and PAGE_SCRIPTS before the page's own
+/// script.
 std::string filled_page(std::string page, const std::string& document);
 
 // Made by the build.
