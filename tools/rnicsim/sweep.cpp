@@ -35,7 +35,7 @@ constexpr CommandText kText = {
     "has grown simulates only what is new.\n"
     "Several processes share a study where they share DIR; on several machines, that is a file\n"
     "system with locks that all of them see. Under mpirun or srun each takes point after point,\n"
-    "--jobs at a time (default there: one), and the first makes the results. What a process that\n"
+    "--jobs at a time (default there: one), and one makes the results. What a process that\n"
     "dies had begun, the others do; but mpirun ends them too unless it is given\n"
     "--enable-recovery, and --resume goes on then. With --shard each process has its own part,\n"
     "and --merge makes the results of what they left."};
@@ -281,11 +281,12 @@ int sweep_command(const Arguments& arguments) {
   }
   try {
     return take_part(work, store, options, report);
-  } catch (const Interrupted&) {
+  } catch (const Interrupted& interrupted) {
     line.clear();
-    if (options.ranks.own == 0)
-      std::cerr << fmt::format("{} of {} points are there; --resume goes on with them\n",
-                               work.done(), work.size());
+    // Of many processes one says it: mpirun ends them all, also when some points have failed.
+    if (options.ranks.own != 0) return 128 + interrupted.signal();
+    std::cerr << fmt::format("{} of {} points are there; --resume goes on with them\n", work.done(),
+                             work.size());
     throw;
   }
 }
