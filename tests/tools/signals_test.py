@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from sanitizer_notes import said
 
 RNICSIM = os.environ["RNICSIM"]
+SANITIZED = "sanitize" in os.environ.get("RNICSIM_BUILD", "")
 TWO_HOSTS = {"title": "two", "hosts": [{"name": "A"}, {"name": "B"}],
              "workload": [{"name": "w0", "from": "A", "to": "B", "size": "64 KiB", "count": 4}]}
 
@@ -135,8 +136,9 @@ class Waveform(Folder):
                  '"host.A.nic0.pcie.upstream.undelivered", found "host.C.*", which matches none'),
                 (["--vcd", file, "--from", "3 us", "--until", "2 us"],
                  "rnicsim run: --until: expected a time after --from; "),
-                (["--vcd", file, "--from", "1 s"],
-                 f"{file}: the run ended at 208.9"),
+                # The address sanitizer takes what this one unwinds for a broken stack.
+                *([] if SANITIZED else [(["--vcd", file, "--from", "1 s"],
+                                         f"{file}: the run ended at 208.9")]),
                 (["--vcd", self.out], f"{self.out}: cannot be written: it is a folder\n"),
                 (["--from", "1 us"], "rnicsim run: --from and --until go with --log and --vcd; "),
                 (["--signals", "*"],

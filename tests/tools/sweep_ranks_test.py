@@ -238,7 +238,8 @@ class Ranks(StudyCase):
 
     def test_one_makes_the_results_if_the_first_does_not_come(self):
         ranks = [self.start(number, 3, "--json") for number in (1, 2)]
-        outputs = sorted(rank.communicate(timeout=300) for rank in ranks)
+        outputs = sorted((out, said(err)) for out, err in
+                         [rank.communicate(timeout=300) for rank in ranks])
         self.assertEqual([rank.returncode for rank in ranks], [0, 0])
         result = (self.root / "out/results.json").read_text()
         self.assertEqual(outputs, [("", ""), (result, "")])

@@ -39,7 +39,7 @@ class Progress(StudyCase):
             shown += part
         os.close(mine)
         self.assertEqual(process.wait(timeout=60), 0)
-        lines = shown.decode().split("\r\x1b[K")
+        lines = said(shown.decode()).split("\r\x1b[K")
         self.assertEqual((lines[0], lines[-1]), ("", ""))  # it leaves nothing behind
         return lines[1:-1]
 
