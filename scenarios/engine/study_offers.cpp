@@ -75,6 +75,7 @@ void find_offers(MetricVerdict& verdict) {
   if (settings.empty()) return;
   for (const auto& [at, of] : offers) {
     std::vector<double> values;
+    values.reserve(settings.size());
     for (const OfferPlaces& setting : settings) values.push_back(of.at(setting)->mean);
     verdict.offers.push_back({at, mean_of(values), *of.begin()->second->cost});
   }

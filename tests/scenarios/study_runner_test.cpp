@@ -144,6 +144,7 @@ class DescriptorsForOne {
   DescriptorsForOne() {
     constexpr int kNeeded = 3;  // the runner's signals, both ends of a pipe
     std::vector<int> next;
+    next.reserve(kNeeded);
     for (int i = 0; i < kNeeded; ++i) next.push_back(dup(STDERR_FILENO));
     for (const int descriptor : next) close(descriptor);
     getrlimit(RLIMIT_NOFILE, &before_);

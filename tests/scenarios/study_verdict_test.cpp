@@ -133,6 +133,7 @@ TEST_CASE("A step from 0 gains more than any threshold, or loses more") {
 TEST_CASE("What more buys is told per doubling, however finely the axis is divided") {
   const auto root = [](const std::vector<double>& entries) {
     std::vector<double> values;
+    values.reserve(entries.size());
     for (const double of : entries) values.push_back(std::pow(of, 0.1));
     return values;
   };

@@ -19,7 +19,7 @@ namespace {
 
 /// A queue that entries fill, a state that is read and one that is reported.
 struct Bench {
-  explicit Bench(WaveformOptions options = {}) : options_(std::move(options)) {
+  explicit Bench(WaveformOptions asked = {}) : options(std::move(asked)) {
     const SignalScope nic(signals, "host.A.nic0");
     nic.child("requester")
         .level(
@@ -27,23 +27,23 @@ struct Bench {
     nic.child("port").state("paused", {"no", "yes"}, "pause", [this] { return paused; });
     nic.child("port").total("bytes", Unit::kBytes, "bytes", [] { return 7; });
     nic.child("key_checker").reported("state", {"idle", "lookup", "pass"}, "state", report);
-    options_.unfinished =
+    options.unfinished =
         (std::filesystem::temp_directory_path() / ("waveform." + std::to_string(getpid())))
             .string();
   }
-  ~Bench() { std::filesystem::remove(options_.unfinished); }
+  ~Bench() { std::filesystem::remove(options.unfinished); }
 
   void fill(std::uint64_t n) { queued = n; }
   void pause(std::uint64_t yes) { paused = yes; }
   void at(Time time, std::uint64_t n) { scheduler.at(time, call<&Bench::fill>(this, n)); }
 
   std::string run(Time until = 1_us) {
-    Waveform waveform(scheduler, signals, options_);
+    Waveform waveform(scheduler, signals, options);
     scheduler.observe(waveform, Time());
     scheduler.at(Time(), call<&Bench::report_states>(this));
     scheduler.run_until(until);
     waveform.close();
-    std::ifstream file(options_.unfinished);
+    std::ifstream file(options.unfinished);
     return {std::istreambuf_iterator<char>(file), {}};
   }
   void report_states() {
@@ -60,7 +60,7 @@ struct Bench {
     std::uint64_t state;
   };
   std::vector<Stretch> stretches;
-  WaveformOptions options_;
+  WaveformOptions options;
 };
 
 const std::string kNames =
@@ -159,9 +159,9 @@ TEST_CASE("hundreds of signals have names of their own") {
   for (int i = 0; i < 300; ++i)
     SignalScope(signals, "a").level("s" + std::to_string(i), Unit::kCount, "", [] { return 0; });
   Bench bench;
-  Waveform waveform(bench.scheduler, signals, bench.options_);
+  Waveform waveform(bench.scheduler, signals, bench.options);
   waveform.close();
-  std::ifstream file(bench.options_.unfinished);
+  std::ifstream file(bench.options.unfinished);
   std::set<std::string> names;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
