@@ -170,9 +170,7 @@ void Egress::sent() {
 
 /// The frame on the wire counts as far as it has left, its gap before its bytes.
 std::uint64_t Egress::sent_by(Time at) const {
-  if (wire_.free_at() <= at) return bytes_.count();
-  const Bytes left = wire_.byte_time().bytes_in(wire_.free_at() - at);
-  return (bytes_ - std::min(left, last_frame_)).count();
+  return (bytes_ - wire_.left_at(at, last_frame_)).count();
 }
 
 void Egress::signals(const SignalScope& scope, PrioritySet lossless) {

@@ -227,6 +227,12 @@ class Serialiser {
     return free_at();
   }
   constexpr const ByteTime& byte_time() const { return byte_time_; }
+  /// How many of the last `bytes` put on it have not left by `at`.
+  constexpr Bytes left_at(Time at, Bytes bytes) const {
+    if (free_at() <= at) return Bytes();
+    const Bytes left = byte_time_.bytes_in(free_at() - at);
+    return left < bytes ? left : bytes;
+  }
 
  private:
   ByteTime byte_time_;

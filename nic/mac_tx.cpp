@@ -230,9 +230,7 @@ void MacTx::count_parts(const Packet& packet, Bytes frame) {
 
 /// The frame on the wire counts as far as it has left, its gap before its bytes.
 std::uint64_t MacTx::sent_by(Time at) const {
-  if (wire_.free_at() <= at) return bytes_.count();
-  const Bytes left = wire_.byte_time().bytes_in(wire_.free_at() - at);
-  return (bytes_ - std::min(left, last_frame_)).count();
+  return (bytes_ - wire_.left_at(at, last_frame_)).count();
 }
 
 void MacTx::signals(const SignalScope& scope) {
